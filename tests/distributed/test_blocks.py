@@ -121,9 +121,9 @@ def test_another_file_of_the_same_name_is_refused(file, tmp_path):
 
 def test_blocks_are_dealt_in_turn(file):
     plan = make_plan(file, 20, {})
-    dealt = plan.dealt(3)
+    dealt = plan.deal(3)
     assert [block.start for block in dealt[1]] == [block.start for block in plan.blocks[1::3]]
-    assert len(plan.dealt(1000)) == len(plan.blocks)
+    assert len(plan.deal(1000)) == len(plan.blocks)
 
 
 @pytest.mark.parametrize("data", [[], "nowhere.svm"])

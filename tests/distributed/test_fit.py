@@ -80,7 +80,7 @@ def test_a_round_is_what_merge_makes_of_the_shards(learner, small):
     for shards in (7, 1000):
         model = distributed.fit(learner, small, shards=shards, rounds=1, **cut)
         models = []
-        for own in run.plan.dealt(shards):
+        for own in run.plan.deal(shards):
             pieces = [chunk for block in own for chunk in block.chunks(run.plan.reading)]
             X, y = np.concatenate([c.X for c in pieces]), np.concatenate([c.y for c in pieces])
             count = min(shards, len(blocks))
@@ -216,7 +216,7 @@ def test_replay_is_one_run_over_the_rows_that_cut(tmp_path):
     assert digest(distributed.fit(learner, path, resume=True, **told)) == digest(load(kept)) == digest(model)
     plan = ShardedRun(learner, str(tmp_path / "rows.csv"), None, block_bytes=2000).plan
     rows, labels = [], []
-    for own in plan.dealt(3):
+    for own in plan.deal(3):
         pieces = [chunk for block in own for chunk in block.chunks(plan.reading)]
         X_own, y_own = np.concatenate([c.X for c in pieces]), np.concatenate([c.y for c in pieces])
         used = deepcopy(learner).partial_fit(X_own, y_own, classes=[0, 1]).update_rounds_ - 1

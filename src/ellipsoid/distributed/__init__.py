@@ -1,6 +1,6 @@
-"""Learning beyond one machine: shards of the data are learned apart, on a Dask cluster, and put together in rounds.
+"""Learning on many machines: parts of the data are learned separately and merged, round by round.
 
-Dask is imported when a cluster is asked for, and not before: ``pip install 'ellipsoid[distributed]'``.
+Dask is only needed, and imported, for a cluster: ``pip install 'ellipsoid[distributed]'``.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
 """A pass of dual coordinate ascent over the rows of one shard, while other shards make theirs.
 
-Each row's multiplier goes where the dual of the shard's own problem is largest, in which the shard's changes count
-``sigma`` times: with sigma the number of shards, what all of them add together raises the dual of all rows.
+Each row's multiplier moves to the maximum of the dual of the shard's own problem, in which the shard's changes count
+``sigma`` times: with sigma the number of shards, the sum of all changes raises the dual over all rows.
 
 Ma et al., "Adding vs. averaging in distributed primal-dual optimization", ICML 2015.
 """
@@ -10,17 +10,17 @@ import numpy as np
 
 from ellipsoid.engine.compile import compiled
 
-# Sums of a pass: of |d alpha| |z|, of |d alpha|, of moves, of what a move rounds beside its own length, of losses of
-# the weights that the pass began with, each times its cap; of mistakes of these; and the largest |z|^2.
+# Sums of a pass: |d alpha| |z|; |d alpha|; the number of moves; alpha |z| of the rows that moved, for the rounding; the
+# losses of the weights that the pass began with, each times its cap; the mistakes of these; and the largest |z|^2.
 PASS_PATH, PASS_SWAY, PASS_STEPS, PASS_HELD, PASS_LOSS, PASS_MISTAKES, PASS_RADIUS2, PASS_SIZE = range(8)
 
 
 @compiled
-def climb_rows(data, indices, indptr, signs, constant, caps, alpha, begun, view, change, numbers, sums):  # noqa: PLR0913
-    """Go over the rows of a CSR matrix once; ``numbers`` are the margin that is asked for, and sigma.
+def ascend_rows(data, indices, indptr, signs, constant, caps, alpha, begun, view, change, numbers, sums):  # noqa: PLR0913
+    """Go over the rows of a CSR matrix once; ``numbers`` are the margin of the loss, and sigma.
 
-    ``begun`` are the weights that all shards begin with, ``view`` those that this one sees, ``change`` what it adds to
-    the weights of all; the first of each belongs to the constant feature.
+    ``begun`` are the weights that all shards start from, ``view`` those that include sigma times this shard's changes,
+    and ``change`` the sum of these changes; the first of each belongs to the constant feature.
     """
     goal, sigma = numbers[0], numbers[1]
     for t in range(len(signs)):
@@ -39,7 +39,7 @@ def climb_rows(data, indices, indptr, signs, constant, caps, alpha, begun, view,
         if square > 0.0:
             new = alpha[t] + (goal - sign * now) / (sigma * square)
         else:
-            # A zero row has its loss whatever the weights are.
+            # The loss of a zero row does not depend on the weights.
             new = caps[t]
         new = min(max(new, 0.0), caps[t])
         moved = new - alpha[t]

@@ -1,8 +1,8 @@
-"""Blocks: parts of the data that any worker can read, as often as need be, without reading what comes before.
+"""Blocks: parts of the data that any worker can read by itself, without reading what comes before.
 
-A block of text is ``(path, start, stop)``, the lines that *begin* in these bytes: who reads it drops what is left of
-the line before, and finishes the last one. A compressed file is one block; of a Parquet file a block is some row
-groups, and of a Dask collection a partition, with the graph that makes it.
+A block of text is ``(path, start, stop)``, the lines that *begin* in these bytes: its reader skips the rest of the line
+before, and reads the last line to its end. A compressed file is one block; a block of a Parquet file is some of its row
+groups, and a block of a Dask collection is a partition with the graph that computes it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.readers.errors import LineError, NoRows
 from ellipsoid.streams.stream import Chunk, Stream
 
-# How much of a file is looked at for the end of a line.
+# How many bytes are read at a time in search of the end of a line.
 LOOK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
 class BlockReading:
-    """How blocks become rows: the options of `open_stream`, settled once for all blocks; a scaler that learns no more.
+    """How blocks become rows: the same options of `open_stream` for all blocks, and a fitted scaler.
 
     ``label`` is the column of the labels of a data frame.
     """
@@ -41,22 +41,22 @@ class BlockReading:
 class FileBlock:
     """The lines of a file that begin in ``start..stop``; all of it where ``stop`` is None.
 
-    ``told`` is what the beginning of a table settles for all of its blocks: ``header`` and ``word_labels``.
+    ``table_options`` are known from the beginning of a table and hold for all of its blocks: ``header`` and
+    ``word_labels``. ``size`` is that of the file when the run began.
     """
 
     path: str
     start: int = 0
     stop: int | None = None
-    # That of the file when the run began.
     size: int | None = None
-    told: dict[str, Any] = field(default_factory=dict, hash=False)
+    table_options: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         return self.path if self.stop is None else f"{self.path}, bytes {self.start:,} to {self.stop:,}"
 
     @property
     def begins_a_line(self) -> bool:
-        """Does a line begin in these bytes?"""
+        """Whether a line begins in these bytes."""
         if self.stop is None:
             return True
         with LineRange(self.path, self.start, self.stop) as lines:
@@ -65,13 +65,13 @@ class FileBlock:
     def chunks(self, reading: BlockReading) -> Iterator[Chunk]:
         """The rows, in chunks."""
         _check_size(self.path, self.size)
-        options = {**reading.options, **self.told, "threads": 0}
+        options = {**reading.options, **self.table_options, "threads": 0}
         if self.stop is None:
             yield from unless_empty(open_stream(self.path, **options))
             return
         prefix = b""
         if self.start > 0 and options["format"] == "csv":
-            # The first line of the file tells the names of its columns, and what stands between them.
+            # The names of the columns and the delimiter are read from the first line of the file.
             prefix = _first_line(self.path)
             options["skip"] = 0 if options.get("header") else 1
         file = LineRange(self.path, self.start, self.stop, prefix)
@@ -131,7 +131,7 @@ class Partition:
         return f"partition {self.number}"
 
     def chunks(self, reading: BlockReading) -> Iterator[Chunk]:
-        """The rows, in one chunk, computed where they are asked for."""
+        """The rows in one chunk, computed by the process that asks for them."""
         import dask
 
         X, y = dask.compute(self.X, self.y, scheduler="synchronous")
@@ -154,7 +154,7 @@ def rows_of_block(block: Any, reading: BlockReading) -> Iterator[Chunk]:
 
 
 def rows_that_count(block: Any, reading: BlockReading) -> Iterator[Chunk]:
-    """The same without rows of weight 0, which were never there: neither their labels nor their features are known."""
+    """The same without rows of weight 0: their labels and features must have no effect."""
     for chunk in rows_of_block(block, reading):
         counting = None if chunk.weights is None else np.asarray(chunk.weights) != 0.0
         if counting is None or counting.all():
@@ -166,7 +166,7 @@ def rows_that_count(block: Any, reading: BlockReading) -> Iterator[Chunk]:
 
 
 def unless_empty(stream: Stream) -> Iterator[Chunk]:
-    """The chunks of a stream; a block without rows, of comments only, is none to complain about."""
+    """The chunks of a stream; a block without rows, of comments for example, is no error."""
     with suppress(NoRows):
         yield from stream
 
@@ -192,7 +192,7 @@ class LineRange(io.RawIOBase):
 
     @property
     def is_empty(self) -> bool:
-        """Does no line begin there?"""
+        """Whether no line begins there."""
         return self._left == 0
 
     def lines_before(self) -> int:
@@ -222,7 +222,7 @@ class LineRange(io.RawIOBase):
 
 
 def _check_size(path: str, size: int | None) -> None:
-    """Refuse a file that is another one here, or has changed."""
+    """Refuse a file that is a different one on this machine, or has changed."""
     found = size if size is None else os.stat(path).st_size
     if found != size:
         raise OSError(
@@ -238,7 +238,7 @@ def _first_line(path: str) -> bytes:
 
 
 def _line_after(file: Any, place: int) -> int:
-    """Where the first line begins that does not begin before a place."""
+    """The position of the first line that begins at ``place`` or later."""
     if place <= 0:
         return 0
     size = os.fstat(file.fileno()).st_size

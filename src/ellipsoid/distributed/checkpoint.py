@@ -1,7 +1,6 @@
-"""A run on disk, after every round: a model file that also says of which run it is.
+"""The checkpoint of a run, written after every round: a model file that also identifies the run.
 
-The driver holds what counts. If it is killed, or the scheduler, the same call with ``resume`` goes on after the last
-round that was written.
+If the driver or the scheduler is killed, the same call with ``resume`` continues after the last round that was written.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ellipsoid.evaluate.position import KEPT, Position, mark_of
 
 
 class Checkpoint(NamedTuple):
-    """The file of a run, its digest, and what its position says of the data; ``path`` None: nothing is written."""
+    """The file of a run, the digest of the run, and the position in its data; with ``path`` None nothing is written."""
 
     path: Any
     digest: str
@@ -25,22 +24,19 @@ class Checkpoint(NamedTuple):
     def write(self, model: Any, done: int, rounds: int, history: list[dict[str, Any]]) -> None:
         """Write the model after so many rounds, atomically."""
         if self.path is not None:
-            saving.save(model, self.path, self.record(done, rounds, model), self.run(done, history))
+            run = {"digest": self.digest, "round": done, "history": history}
+            saving.save(model, self.path, self.record(done, rounds, model), run)
 
     def record(self, done: int, rounds: int, model: Any) -> dict[str, Any]:
-        """Where the run stands, as a command that reads the file understands it."""
+        """The position in the data after so many rounds, in the form that the commands of the shell read."""
         position, rows = self.position, int(model.t_)
         position.epochs, position.epoch, position.rows = max(1, rounds), done, rows
-        # For other commands what is there has been learned to its end.
+        # Other commands must not go on with these data: after a round they have been learned to their end.
         position.complete = True
         return position.record()
 
-    def run(self, done: int, history: list[dict[str, Any]]) -> dict[str, Any]:
-        """Of which run it is."""
-        return {"digest": self.digest, "round": done, "history": history}
-
     def read(self) -> tuple[Any, int, list[dict[str, Any]]]:
-        """The model of an earlier call, after how many rounds, and what each was; refused if it is another run's."""
+        """The model of an earlier call, its number of rounds, and its history; raises if it belongs to another run."""
         if not Path(self.path).exists():
             raise FileNotFoundError(f"there is no checkpoint {self.path} to resume; leave resume out to begin")
         model, content = loading.open_model(self.path)
@@ -57,7 +53,7 @@ class Checkpoint(NamedTuple):
 
 
 def position_of(names: list[str] | None, reading: Any, columns: Any) -> Position:
-    """What a model file tells of the data that were learned."""
+    """What a model file says about the data that were learned."""
     inputs = ["Dask collection"] if names is None else names
     position = Position(inputs, [None if names is None else mark_of(name) for name in inputs])
     position.columns = columns
@@ -67,5 +63,5 @@ def position_of(names: list[str] | None, reading: Any, columns: Any) -> Position
 
 
 def digest_of(*parts: Any) -> str:
-    """A digest of what must not change between a run and its resumption."""
+    """A digest of everything that must be the same when a run is resumed."""
     return hashlib.sha256("\n".join(map(repr, parts)).encode()).hexdigest()

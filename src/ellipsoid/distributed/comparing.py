@@ -1,8 +1,9 @@
-"""``compare``: whole runs side by side, each a task of its own; each is what it would be alone, to the bit."""
+"""``compare``: several learners, each learned over all the data by a task of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 from uuid import uuid4
 
@@ -11,18 +12,19 @@ from sklearn.base import clone
 from .blocks import rows_of_block
 from .engines.choice import engine_of
 from .fitting import ShardedRun
-from .initial_model import announced, check_alone, check_count, check_names
+from .initial_model import check_count, check_options, check_single, initial_model
 from .rounds import run_tasks
+from .shard import learn_chunk
 
 
 def compare(  # noqa: PLR0913 (every option is named where it is given)
     learners: Mapping[str, Any], data: Any, *, client: Any = None, workers: int | None = None, passes: int = 1,
     classes: Any = None, n_features: int | None = None, label: Any = None, **options: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """Learn all rows once with each learner, or several times in the same order; the models by their names.
+    """Learn all rows with each learner, ``passes`` times in the same order; returns the models by their names.
 
-    A grid of parameters, several learners, several seeds: nothing is put together, so that nothing is lost either, and
-    the work is shared by as many workers as there are learners.
+    For a grid of parameters, several learners, or several seeds. Nothing is merged: each model is the one that its
+    learner would learn alone, to the bit. At most one worker per learner is used.
 
     Examples
     --------
@@ -38,10 +40,10 @@ def compare(  # noqa: PLR0913 (every option is named where it is given)
     """
     if not learners:
         raise ValueError("compare needs a learner at least")
-    check_names(options)
+    check_options(options)
     check_count("passes", passes)
     for learner in learners.values():
-        check_alone(learner)
+        check_single(learner)
     name = uuid4().hex[:8]
     with engine_of(client, workers) as engine:
         run = ShardedRun(next(iter(learners.values())), data, engine, label=label, options=options)
@@ -49,19 +51,18 @@ def compare(  # noqa: PLR0913 (every option is named where it is given)
         sample = run.sample
         tasks = []
         for i, learner in enumerate(learners.values()):
-            start = engine.send(announced(clone(learner), run.classes, sample.X, run.width), key=f"model-{name}-{i}")
+            start = engine.send(
+                initial_model(clone(learner), run.classes, sample.X, run.width), key=f"model-{name}-{i}"
+            )
             tasks.append((start, run.plan.blocks, run.reading, passes))
         return dict(zip(learners, run_tasks(engine, learn_all, tasks, f"whole-{name}"), strict=True))
 
 
 def learn_all(model: Any, blocks: list[Any], reading: Any, passes: int) -> Any:
     """Learn all blocks in their order, so many times."""
-    from copy import deepcopy
-
     model = deepcopy(model)
     for _ in range(passes):
         for block in blocks:
             for chunk in rows_of_block(block, reading):
-                weights = {} if chunk.weights is None else {"sample_weight": chunk.weights}
-                model.partial_fit(chunk.X, chunk.y, **weights)
+                learn_chunk(model, chunk)
     return model

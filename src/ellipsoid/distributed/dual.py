@@ -1,8 +1,8 @@
-"""``merge="dual"``: one dual solution over all rows of all shards, with its gap, however many rounds it takes.
+"""``merge="dual"``: one dual solution over all rows of all shards, with its duality gap.
 
-A row has one multiplier, which every round moves on. The shards' changes are added, not averaged; the dual never falls,
-and its distance to the primal value, which is a sum over shards, says how far the weights are from the best there are.
-Multipliers are kept by the driver, eight bytes a row: a worker that dies takes none with it.
+Every row has one multiplier, which each round changes. The shards' changes are added, not averaged; the dual never
+falls, and its distance to the primal value, which is a sum over shards, bounds how far the weights are from the
+optimum. The driver keeps the multipliers, eight bytes a row, so that no worker that dies takes any with it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .shard import Counts
 class DualJob(NamedTuple):
     """A shard: its blocks, the multipliers of its rows (None before the first pass), the margin and the cap.
 
-    ``sigma`` is the number of shards; 0: nothing moves, losses are summed.
+    ``sigma`` is the number of shards; 0 means that no multiplier moves and losses are summed.
     """
 
     number: int
@@ -46,16 +46,16 @@ class DualJob(NamedTuple):
     sigma: float
 
 
-class Climbed(NamedTuple):
-    """What a pass has changed: the weights of all, by ``part``; the multipliers of its rows."""
+class AscentResult(NamedTuple):
+    """The result of a pass over a shard: change of the weights and sums in ``part``, multipliers of its rows."""
 
     part: Part
     alphas: Floats
     counts: Counts
 
 
-def climb_shard(start: Any, job: DualJob) -> Climbed:
-    """A pass over a shard, from the weights that all begin with."""
+def ascend_shard(start: Any, job: DualJob) -> AscentResult:
+    """A pass over a shard, from the weights that all shards start from."""
     core = start._core
     begun = np.ascontiguousarray(core.table.weights(1, 0)[0])
     view, change, sums, kept = begun.copy(), np.zeros_like(begun), np.zeros(ascent.PASS_SIZE), []
@@ -65,16 +65,14 @@ def climb_shard(start: Any, job: DualJob) -> Climbed:
             X = sparse.csr_matrix(chunk.X, dtype=np.float64)
             count = X.shape[0]
             alpha = np.zeros(count) if job.alphas is None else job.alphas[done : done + count].copy()
-            caps = (
-                np.full(count, job.cap) if chunk.weights is None else job.cap * np.asarray(chunk.weights, dtype=float)
-            )
+            caps = job.cap * (np.ones(count) if chunk.weights is None else np.asarray(chunk.weights, dtype=float))
             codes, _ = core.labels.encode(np.asarray(chunk.y))
             if (codes > 1).any():
                 raise ValueError("the data hold a label that is none of classes")
             sigma = job.sigma if job.sigma > 0.0 else np.inf
             args = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), 2.0 * codes - 1.0, core.constant,
                     caps, alpha, begun, view, change, np.array([job.goal, sigma]), sums)  # fmt: skip
-            call(ascent.climb_rows, *args)
+            call(ascent.ascend_rows, *args)
             kept.append(alpha)
             done += count
     alphas = np.concatenate(kept) if kept else np.zeros(0)
@@ -85,20 +83,20 @@ def climb_shard(start: Any, job: DualJob) -> Climbed:
     }
     largest = {"radius2": sums[ascent.PASS_RADIUS2 :], "alpha": np.array([alphas.max(initial=0.0)])}
     counts = Counts(job.number, len(alphas), int(sums[ascent.PASS_MISTAKES]), int(sums[ascent.PASS_STEPS]))
-    return Climbed(Part(1, 1.0, {}, added, largest, {}), alphas, counts)
+    return AscentResult(Part(1, 1.0, {}, added, largest, {}), alphas, counts)
 
 
-class Climbing:
-    """Rounds of dual ascent over all shards; what ``in_rounds`` asks for."""
+class DualAscent:
+    """Rounds of dual ascent over all shards."""
 
-    def __init__(self, run: Any, dealt: list[list[Any]], kept: Any) -> None:
-        self.run, self.dealt, self.kept = run, dealt, kept
+    def __init__(self, run: Any, shards: list[list[Any]], checkpoint: Any) -> None:
+        self.run, self.shards, self.checkpoint = run, shards, checkpoint
         if len(run.classes) != 2:
             raise ValueError(f"merge='dual' is for two classes, and the data have {len(run.classes)}")
         if run.start._core.class_weight is not None:
             raise ValueError("merge='dual' knows no class_weight: give the rows weights of their own")
         self.alphas: list[Floats] | None = None
-        self.kept_in: Path | None = None
+        self.alphas_path: Path | None = None
         rule = run.start._core.rule
         self.goal, self.cap = float(rule.goal), float(rule.cap)
         if not self.cap < np.inf:
@@ -106,7 +104,7 @@ class Climbing:
 
     def round(self, model: Any, name: str) -> Any:
         """The model after another pass of all shards."""
-        total, alphas = self._pass(model, name, float(len(self.dealt)))
+        total, alphas = self._pass(model, name, float(len(self.shards)))
         self.alphas = alphas
         grown = self._grown(model, total)
         self._write_alphas(grown.rounds_)
@@ -127,18 +125,18 @@ class Climbing:
             DualJob(
                 i, blocks, self.run.reading, None if self.alphas is None else self.alphas[i], self.goal, self.cap, sigma
             )
-            for i, blocks in enumerate(self.dealt)
+            for i, blocks in enumerate(self.shards)
         ]
-        held = engine.send(model, key=f"model-{name}")
+        sent = engine.send(model, key=f"model-{name}")
         tell = self.run.progress.shard if sigma else (lambda counts: None)
-        leaves, _ = run_jobs(engine, jobs, held, climb_shard, name, tell)
+        leaves, _ = run_jobs(engine, jobs, sent, ascend_shard, name, tell)
         found = [engine.result(leaf) for leaf in leaves]
         engine.forget()
         return in_pairs([each.part for each in found], add_two), [each.alphas for each in found]
 
     def _grown(self, model: Any, total: Part) -> Any:
         model = deepcopy(model)
-        core, shards = model._core, len(self.dealt)
+        core, shards = model._core, len(self.shards)
         linear = getattr(core.table, "linear", core.table)
         W = linear._oriented(linear.W)
         W[0, : 1 + core.width] += total.added["change"]
@@ -170,46 +168,46 @@ class Climbing:
     # -- the multipliers on disk -------------------------------------------------------------------------------
 
     def _files(self) -> list[Path]:
-        return [Path(f"{self.kept.path}.alphas{which}.npz") for which in ("", ".before")]
+        return [Path(f"{self.checkpoint.path}.alphas{which}.npz") for which in ("", ".before")]
 
     def _write_alphas(self, rounds: int) -> None:
-        """Beside the checkpoint, before it: the file that the checkpoint needs is there when that is."""
-        if self.kept.path is None or self.alphas is None:
+        """Write the multipliers before the checkpoint that needs them, to a file beside it."""
+        if self.checkpoint.path is None or self.alphas is None:
             return
         newest, older = self._files()
-        if self.kept_in == newest:
-            # Those of the checkpoint, which is still that of the round before; what else lies there nobody needs.
+        if self.alphas_path == newest:
+            # The checkpoint is still that of the round before, and needs its multipliers.
             os.replace(newest, older)
-        self.kept_in = newest
+        self.alphas_path = newest
         with atomic_write(newest, "wb") as file:
             np.savez(file, *self.alphas, round=np.array([rounds]))
 
     def resumed(self, model: Any) -> Any:
-        """A model that was read, and the multipliers that belong to it."""
+        """The model to go on with, of one that was read; also reads the multipliers that belong to it."""
         for path in self._files():
             try:
                 with np.load(path) as read:
-                    alphas = [read[f"arr_{i}"] for i in range(len(self.dealt))]
-                    # Files of earlier versions do not tell of which round they are.
+                    alphas = [read[f"arr_{i}"] for i in range(len(self.shards))]
+                    # Files of earlier versions do not hold their round.
                     same = "round" not in read or int(read["round"][0]) == model.rounds_
             except (OSError, EOFError, ValueError, KeyError, BadZipFile):
                 continue  # not there, or damaged
             total = in_pairs([np.array([each.sum()]) for each in alphas], np.add)
             if same and total[0] == model._core.tally[tallies.WEIGHT]:
-                self.alphas, self.kept_in = alphas, path
+                self.alphas, self.alphas_path = alphas, path
                 return model
         raise ValueError(
-            f"the multipliers beside {self.kept.path} are missing, damaged, or not those of its model: begin anew, "
-            "without resume"
+            f"the multipliers beside {self.checkpoint.path} are missing, damaged, or not those of its model: begin "
+            "anew, without resume"
         )
 
 
-def fit_dual(run: Any, dealt: list[list[Any]], rounds: int, kept: Any, resume: bool, held: Any) -> Any:
-    """Rounds of dual ascent, and a last look at all rows, for the gap."""
-    way = Climbing(run, dealt, kept)
-    model = run.in_rounds(way, rounds, kept, resume, held)
+def fit_dual(run: Any, shards: list[list[Any]], rounds: int, checkpoint: Any, resume: bool, held: Any) -> Any:
+    """Rounds of dual ascent, and a last pass over all rows for the gap."""
+    ascent_rounds = DualAscent(run, shards, checkpoint)
+    model = run.run_rounds(ascent_rounds, rounds, checkpoint, resume, held)
     inner = getattr(model, "learner_", model)
-    way.measured(inner, f"{kept.digest[:8]}-{uuid4().hex[:8]}-gap")
-    kept.write(model, rounds, rounds, model.history_)
+    ascent_rounds.measured(inner, f"{checkpoint.digest[:8]}-{uuid4().hex[:8]}-gap")
+    checkpoint.write(model, rounds, rounds, model.history_)
     run.say(f"duality gap {inner.duality_gap_:.3g}, of a dual of {inner.dual_objective_:.6g}")
     return model

@@ -20,12 +20,12 @@ from ellipsoid.streams.atomic import check_folder
 from .blocks import BlockReading
 from .checkpoint import Checkpoint, digest_of, position_of
 from .engines.choice import engine_of
-from .initial_model import adds_up, announced, cap_factor, check_count, check_names, way_to_merge
+from .initial_model import check_count, check_options, initial_model, merge_kind, one_round_suffices
 from .plan import Plan, make_plan
 from .prepare import check_machines, first_rows, survey, warm_workers
 from .progress import RunProgress
-from .rounds import Round, run_tasks
-from .shard import Job, errors_of
+from .rounds import Mixing, run_tasks
+from .shard import errors_of
 
 USUAL_ROUNDS = 5
 
@@ -37,30 +37,30 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     checkpoint: Any = None, resume: bool = False, progress: Callable[[str], Any] | None = None, validate: Any = None,
     **options: Any,
 ) -> Any:  # fmt: skip
-    """Learn ``data`` in ``rounds`` rounds over ``shards`` shards: each learns its rows beginning with the same model,
-    and the models are put together as `ellipsoid.merge` does.
+    """Learn ``data`` in ``rounds`` rounds over ``shards`` shards, parts of the data.
 
-    The result depends on the data, on ``block_bytes``, ``shards`` and ``rounds``, and on nothing else: not on how many
-    workers there are, which of them died, and whether the run was resumed.
+    In each round every shard is learned starting from the same model, and the models are put together as
+    `ellipsoid.merge` does it. The result depends on the data, on ``block_bytes``, ``shards`` and ``rounds`` only: not
+    on how many workers there are, which of them died, and whether the run was resumed.
 
     Parameters
     ----------
-    learner : an online learner; a clone of it learns. One in `Scaled` has all rows scaled by the moments of all
-    data : files, which all workers can read; a pair ``(X, y)`` of Dask arrays; a Dask data frame, with ``label``
+    learner : an online learner, which is cloned. With `Scaled` all rows are scaled by the moments of all the data
+    data : files that all workers can read; a pair ``(X, y)`` of Dask arrays; a Dask data frame, with ``label``
     client : a Dask client, or the address of a scheduler; None: the current client, else ``workers`` processes of this
         machine; "here": this process alone
-    shards : parts that are learned apart, at most as many as there are blocks; two to four for each worker
-    rounds : passes; by default 1 where what shards know adds up (AROW, SecondOrderPerceptron, CELLIP), else 5
+    shards : how many parts are learned separately, at most one for each block; two to four per worker are reasonable
+    rounds : passes; by default 1 where the knowledge of shards adds up (AROW, SecondOrderPerceptron, CELLIP), else 5
     merge : "auto", or "dual" for one dual solution over all rows, with its gap (OnlineSVM, QuasiAdditive)
     weights : {"uniform", "mistakes", "updates"}
     block_bytes : size of a block of text
-    classes, n_features : the labels in their order, and the width; what is not given, a first pass over the data finds
+    classes, n_features : the labels in their order, and the width; a first pass over the data finds what is not given
     scale : {None, "standard", "unit"}
     checkpoint : a file that is written after every round
-    resume : go on after the last round in ``checkpoint``
-    progress : is told a line now and then, as ``print`` is
-    validate : data whose error is told after every round
-    options : as `open_stream` has them: ``format``, ``bits``, ``zero_based``, ``columns`` …
+    resume : continue after the last round in ``checkpoint``
+    progress : a function that is called with a line of text now and then, such as ``print``
+    validate : data on which the error is measured after every round
+    options : those of `open_stream`: ``format``, ``bits``, ``zero_based``, ``columns`` …
 
     Examples
     --------
@@ -76,17 +76,17 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     """
     asked = FitOptions(shards, rounds, merge, weights, classes, n_features, checkpoint, resume, validate)
     asked.check()
-    check_names(options)
-    way_to_merge(_unwrapped(learner, scale)[0], merge)
+    check_options(options)
+    merge_kind(_unwrapped(learner, scale)[0], merge)
     if validate is not None and is_regressor(learner):
         raise ValueError("validate counts wrong labels, and a regressor has none: score its model afterwards")
-    told: dict[str, Any] = {"progress": progress, "label": label, "options": options, "scale": scale}
+    more: dict[str, Any] = {"progress": progress, "label": label, "options": options, "scale": scale}
     with engine_of(client, workers) as engine:
-        return ShardedRun(learner, data, engine, block_bytes=block_bytes, **told).fit(asked)
+        return ShardedRun(learner, data, engine, block_bytes=block_bytes, **more).fit(asked)
 
 
 class FitOptions(NamedTuple):
-    """What ``fit`` was asked for."""
+    """The options of ``fit`` that concern the rounds."""
 
     shards: int
     rounds: int | None
@@ -99,7 +99,7 @@ class FitOptions(NamedTuple):
     validate: Any
 
     def check(self) -> None:
-        """Refuse what makes no sense, before anything is read."""
+        """Raise for invalid options, before anything is read."""
         check_count("shards", self.shards)
         check_count("rounds", 1 if self.rounds is None else self.rounds)
         if self.weights not in ("uniform", *WEIGHTS):
@@ -109,12 +109,12 @@ class FitOptions(NamedTuple):
         if self.resume and self.checkpoint is None:
             raise ValueError("resume needs checkpoint, the file of the run to go on with")
         if self.checkpoint is not None:
-            # Before hours of learning, not after them.
+            # Now, not after hours of learning.
             check_folder(self.checkpoint)
 
 
 class ShardedRun:
-    """A run over the data of a plan."""
+    """One call of ``fit`` or ``compare``: the learner, the plan of the data, and the engine that runs the tasks."""
 
     def __init__(  # noqa: PLR0913 (as ``fit``)
         self, learner: Any, data: Any, engine: Any, *, progress: Any = None, label: Any = None,
@@ -124,38 +124,39 @@ class ShardedRun:
         self.engine, self.tell, self.options = engine, progress, dict(options or {})
         self.plan: Plan = make_plan(data, block_bytes, self.options, label)
         self.label, self.block_bytes = label, block_bytes
-        self.names = None
-        if self.plan.format is not None:
-            self.names = _names(data)
+        self.names = None if self.plan.format is None else _names(data)
 
     def fit(self, asked: FitOptions) -> Any:
-        """Survey, rounds, and the model."""
+        """Survey the data, run the rounds, and return the model."""
         if asked.checkpoint is not None:
             _refuse_overwriting(asked.checkpoint, [*(self.names or ()), *_names(asked.validate)])
             self.engine.folder = Path(asked.checkpoint).absolute().parent
-        way = way_to_merge(self.learner, asked.merge)
-        rounds = 1 if way == REPLAY else asked.rounds or (1 if adds_up(self.learner) else USUAL_ROUNDS)
+        kind = merge_kind(self.learner, asked.merge)
+        rounds = 1 if kind == REPLAY else asked.rounds or (1 if one_round_suffices(self.learner) else USUAL_ROUNDS)
         self.prepare(asked.classes, asked.n_features)
-        dealt = self.plan.dealt(asked.shards)
-        self.progress = RunProgress(self.tell, rounds, len(dealt))
+        shards = self.plan.deal(asked.shards)
+        self.progress = RunProgress(self.tell, rounds, len(shards))
+        scaler = None
+        if self.scaler is not None:
+            scaler = (type(self.scaler).__name__, sorted(self.scaler.get_params().items()))
         digest = digest_of(
-            self.plan.digest, type(self.learner).__name__, sorted(self.learner.get_params().items(), key=str), way,
-            asked.weights, len(dealt), self.classes, self.width, _scaler_words(self.scaler),
+            self.plan.digest, type(self.learner).__name__, sorted(self.learner.get_params().items(), key=str), kind,
+            asked.weights, len(shards), self.classes, self.width, scaler,
         )  # fmt: skip
-        kept = Checkpoint(asked.checkpoint, digest, position_of(self.names, self.reading, self.plan.columns))
+        checkpoint = Checkpoint(asked.checkpoint, digest, position_of(self.names, self.reading, self.plan.columns))
         held = None if asked.validate is None else self.held_out(asked.validate)
-        if way == DUAL:
+        if kind == DUAL:
             from .dual import fit_dual
 
-            return fit_dual(self, dealt, rounds, kept, asked.resume, held)
-        if way == REPLAY:
+            return fit_dual(self, shards, rounds, checkpoint, asked.resume, held)
+        if kind == REPLAY:
             from .replay import Replaying
 
-            return self.in_rounds(Replaying(self, dealt), rounds, kept, asked.resume, held)
-        return self.in_rounds(Mixing(self, dealt, way, asked.weights, kept), rounds, kept, asked.resume, held)
+            return self.run_rounds(Replaying(self, shards), rounds, checkpoint, asked.resume, held)
+        return self.run_rounds(Mixing(self, shards, kind, asked.weights), rounds, checkpoint, asked.resume, held)
 
     def prepare(self, classes: Any, n_features: int | None) -> None:
-        """Settle what all shards must agree on, and have compiled code ready everywhere."""
+        """Survey the data for what all shards must agree on, and let the workers compile their code."""
         check_machines(self.engine)
         found = survey(self, classes, n_features)
         self.reading: BlockReading = replace(found.reading, scaler=self.scaler)
@@ -163,15 +164,15 @@ class ShardedRun:
         self.sample = first_rows(self.plan, self.reading)
         rows = self.sample.X
         if self.scaler is not None and hasattr(rows, "columns"):
-            # Names are known by who is given them: the learner behind a scaler has rows without.
+            # The scaler keeps the names of features; the learner behind it gets rows without names.
             _check_feature_names(self.scaler, rows, reset=True)
             rows = np.asarray(rows)
-        self.start = announced(self.learner, self.classes, rows, self.width)
+        self.start = initial_model(self.learner, self.classes, rows, self.width)
         self.say("workers get their compiled code ready, which takes up to half a minute the first time")
         warm_workers(self.engine, self.start, self.plan.blocks[0], self.reading)
 
     def say(self, text: str) -> None:
-        """Tell whoever listens."""
+        """Report a line of progress."""
         if self.tell is not None:
             self.tell(text)
 
@@ -185,8 +186,8 @@ class ShardedRun:
         scaled._keep(model, self.scaler)
         return scaled
 
-    def in_rounds(self, way: Any, rounds: int, kept: Checkpoint, resume: bool, held: Plan | None) -> Any:
-        """Round after round, each told, judged and written; ``way`` makes one."""
+    def run_rounds(self, way: Any, rounds: int, kept: Checkpoint, resume: bool, held: Plan | None) -> Any:
+        """Run rounds with ``way.round``; after each one the model is validated, reported and written to disk."""
         model, first = self.start, 0
         history: list[dict[str, Any]] = []
         if resume:
@@ -200,7 +201,7 @@ class ShardedRun:
             self.say(f"resumed after round {first}")
         name = uuid4().hex[:8]
         if held is not None and history and history[-1]["error"] is None:
-            # The call before was broken off while it judged.
+            # The previous call was interrupted during validation.
             history[-1]["error"] = self.error_on(model, held, f"{name}-again")
         for number in range(first, rounds):
             self.progress.begin(number)
@@ -213,28 +214,24 @@ class ShardedRun:
                 raise
             finally:
                 self.engine.forget()
-            told = {"rows": self.progress.rows, "mistakes": model.mistakes_ - before, "error": None}
-            history.append(told)
+            entry = {"rows": self.progress.rows, "mistakes": model.mistakes_ - before, "error": None}
+            history.append(entry)
             try:
-                told["error"] = None if held is None else self.error_on(model, held, f"{name}-{number}")
+                entry["error"] = None if held is None else self.error_on(model, held, f"{name}-{number}")
             finally:
-                # Rows that cannot be judged are no reason to learn the others once more.
+                # Where validation fails the round is kept all the same.
                 kept.write(self.wrapped(model), number + 1, rounds, history)
-            self.progress.end(told["mistakes"], told["error"])
-        return self.finished(model, history, kept)
-
-    def finished(self, model: Any, history: list[dict[str, Any]], kept: Checkpoint) -> Any:
-        """The model that is handed out, with what is known of its rounds and of the data."""
-        # The learner itself has them: another `fit`, of its wrapper too, forgets what it has learned of.
+            self.progress.end(entry["mistakes"], entry["error"])
+        # They are attributes of the learner itself, so that another `fit`, even of its wrapper, forgets them.
         model.history_, model.stream_ = history, kept.record(len(history), len(history), model)
         return self.wrapped(model)
 
     def held_out(self, validate: Any) -> Plan:
-        """The plan of the rows that are not learned."""
+        """The plan of the validation data."""
         settled: dict[str, Any] = self.reading.options
-        told = {} if self.plan.format is None else {**self.options, "format": self.plan.format}
-        told |= {name: settled[name] for name in ("kinds", "word_labels") if settled.get(name) is not None}
-        plan = make_plan(validate, self.block_bytes, told, self.label, self.plan.columns)
+        options = {} if self.plan.format is None else {**self.options, "format": self.plan.format}
+        options |= {name: settled[name] for name in ("kinds", "word_labels") if settled.get(name) is not None}
+        plan = make_plan(validate, self.block_bytes, options, self.label, self.plan.columns)
         known = {name: value for name, value in settled.items() if name in ("zero_based", "n_features")}
         reading = replace(plan.reading, options={**plan.reading.options, **known}, scaler=self.scaler)
         if "n_features" in known:
@@ -244,7 +241,7 @@ class ShardedRun:
     def error_on(self, model: Any, held: Plan, name: str) -> float:
         """The share of wrongly labelled rows."""
         sent = self.engine.send(model, key=f"judged-{name}")
-        tasks = [(sent, blocks, held.reading) for blocks in held.dealt(self.progress.shards)]
+        tasks = [(sent, blocks, held.reading) for blocks in held.deal(self.progress.shards)]
         counted = run_tasks(self.engine, errors_of, tasks, f"error-{name}")
         self.engine.forget()
         rows = sum(count for _, count in counted)
@@ -254,13 +251,13 @@ class ShardedRun:
 
 
 def _names(data: Any) -> list[str]:
-    """The names of files, where data are files."""
+    """The names of the files, if the data are files."""
     named = [data] if isinstance(data, str | PathLike) else data
     return [str(name) for name in named if isinstance(name, str | PathLike)] if isinstance(named, list | tuple) else []
 
 
 def _refuse_overwriting(checkpoint: Any, read: list[str]) -> None:
-    """Refuse a checkpoint in the place of rows."""
+    """Refuse a checkpoint that would overwrite one of the files that are read."""
     target = Path(checkpoint)
     for name in read if target.is_file() else ():
         if Path(name).exists() and target.samefile(name):
@@ -279,30 +276,3 @@ def _unwrapped(learner: Any, scale: str | None) -> tuple[Any, Any]:
             raise ValueError("the learner has a scaler already: leave scale out")
         return learner.learner, learner._new_scaler()
     return learner, None if scale in (None, "none") else SCALES[scale]()
-
-
-def _scaler_words(scaler: Any) -> Any:
-    return None if scaler is None else (type(scaler).__name__, sorted(scaler.get_params().items()))
-
-
-class Mixing(NamedTuple):
-    """Rounds of models that are put together as ``merge`` does; steps may go S times as far on each of S shards."""
-
-    run: ShardedRun
-    dealt: list[list[Any]]
-    way: str
-    weights: str
-    kept: Checkpoint
-
-    def resumed(self, model: Any) -> Any:
-        """A model that was read from a checkpoint."""
-        return model
-
-    def round(self, model: Any, name: str) -> Any:
-        """The model after another round."""
-        run, count = self.run, len(self.dealt)
-        cap = cap_factor(run.learner, self.way, count)
-        if cap != 1.0 and run.progress.round == 0:
-            run.say(f"steps are capped at {cap:g} times C on each of {count} shards, and so at C in their mixture")
-        jobs = [Job(i, blocks, run.reading, cap, count == 1) for i, blocks in enumerate(self.dealt)]
-        return Round(run.engine, jobs, self.weights, cap, name).run(model, run.progress.shard)

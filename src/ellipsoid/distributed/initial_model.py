@@ -1,4 +1,4 @@
-"""The model that all shards begin with: it knows labels and features, and has learned nothing."""
+"""The model that all shards start from, and which learners can be learned in shards, in which way."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ellipsoid.merging.agreement import DRIFTS, UNPROVED
 from ellipsoid.rules import dual_ascent
 
 INFORMED = ("AROW", "SecondOrderPerceptron", "EllipsoidClassifier")
-# Learners of multipliers, of which those of a mixture are a share.
+# Learners whose steps are capped; in a mixture each step counts only a share.
 WITH_A_CAP = ("PassiveAggressive", "QuasiAdditive", "OnlineSVM")
 
-# Learners around others, and what to do instead.
+# Wrappers that cannot be learned in shards, and what to do instead.
 _ONE_STREAM = "depend on every row before; learn it over one stream, without workers"
 OF_ONE_STREAM = {
     "Calibrated": "calibrate the result of fit on rows of its own",
@@ -25,8 +25,8 @@ OF_ONE_STREAM = {
 }
 
 
-def announced(learner: Any, classes: list[Any], rows: Any, width: int) -> Any:
-    """A clone of the learner that knows the labels, and features of the kind of ``rows``; numbers are no labels."""
+def initial_model(learner: Any, classes: list[Any], rows: Any, width: int) -> Any:
+    """A clone of the learner that knows its classes and the features of ``rows``, but has learned nothing."""
     model = clone(learner)
     classes = [] if is_regressor(model) else classes
     core = model._new_learner()
@@ -40,8 +40,8 @@ def announced(learner: Any, classes: list[Any], rows: Any, width: int) -> Any:
     return model
 
 
-def check_alone(learner: Any) -> None:
-    """Refuse what is no single learner, to be learned side by side with others."""
+def check_single(learner: Any) -> None:
+    """Refuse a wrapper where a single learner is needed."""
     if not hasattr(learner, "_new_learner"):
         raise ValueError(
             f"compare learns single learners, and {type(learner).__name__} is none: give the learners inside, on rows "
@@ -50,13 +50,13 @@ def check_alone(learner: Any) -> None:
 
 
 def check_count(name: str, value: Any) -> None:
-    """Refuse what is no number of things."""
+    """Raise unless the value is a positive integer."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be a positive integer, got {value!r}")
 
 
-def check_names(options: dict[str, Any]) -> None:
-    """Refuse to give names columns of their own: shards would number them each in an order of its own."""
+def check_options(options: dict[str, Any]) -> None:
+    """Refuse to keep named features as columns of their own: each shard would number them in an order of its own."""
     if options.get("dicts") == "keep":
         raise ValueError(
             "shards would number the names of features each in its order: leave dicts='keep' out, to hash them, or "
@@ -64,8 +64,8 @@ def check_names(options: dict[str, Any]) -> None:
         )
 
 
-def way_to_merge(learner: Any, asked: str) -> str:
-    """How the shards of a learner are put together; a sentence where they cannot be."""
+def merge_kind(learner: Any, asked: str) -> str:
+    """How the shards of a learner are put together; raises where they cannot be."""
     name, params = type(learner).__name__, learner.get_params(deep=False)
     if name in UNPROVED or not hasattr(learner, "_new_learner"):
         why = UNPROVED.get(name) or OF_ONE_STREAM.get(name, "it is no online learner of this library")
@@ -95,8 +95,8 @@ def way_to_merge(learner: Any, asked: str) -> str:
     raise ValueError(f"the shards of {name} are put together by merge={usual!r}, not by {asked!r}")
 
 
-def adds_up(learner: Any) -> bool:
-    """Is one round enough, because what shards know adds up?"""
+def one_round_suffices(learner: Any) -> bool:
+    """Whether one round is enough, because the knowledge of shards adds up."""
     return type(learner).__name__ in ("AROW", "SecondOrderPerceptron", "CELLIP")
 
 
@@ -109,7 +109,7 @@ def _check_dual(name: str, params: dict[str, Any]) -> None:
 
 
 def cap_factor(learner: Any, way: str, shards: int) -> float:
-    """What the cap of a step is multiplied by on a shard, so that the multipliers of the mixture are within the cap."""
+    """The factor for the cap of a step on a shard, so that the multipliers of the mixture stay within the cap."""
     if way != MIX or type(learner).__name__ not in WITH_A_CAP:
         return 1.0
     rule = learner._start().rule

@@ -1,6 +1,6 @@
-"""The plan of a run: which blocks there are, which shard has which, and a digest by which a run knows its data again.
+"""The plan of a run: the blocks of the data, which shard learns which, and a digest that identifies the data.
 
-Blocks are dealt to shards in turn, as cards are: files are often sorted, and neighbours alike.
+Blocks are dealt to the shards in turn, because files are often sorted, and neighbouring blocks alike.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ WITH_COLUMNS = ("csv", "parquet", "arrow")
 
 
 class Plan(NamedTuple):
-    """All blocks in their order, how they are read, and a digest of both; ``format`` is None for collections.
+    """All blocks in their order, how they are read, and a digest of both.
 
-    ``columns`` are the names of a table's columns of numbers, as a model file keeps them.
+    ``format`` is None for collections; ``columns`` are the names of a table's columns of numbers.
     """
 
     blocks: list[Any]
@@ -40,14 +40,14 @@ class Plan(NamedTuple):
     format: str | None
     columns: list[str] | None = None
 
-    def dealt(self, shards: int) -> list[list[Any]]:
+    def deal(self, shards: int) -> list[list[Any]]:
         """The blocks of each shard: no more shards than blocks, each with one at least."""
         count = min(shards, len(self.blocks))
         return [self.blocks[i::count] for i in range(count)]
 
 
 def is_collection(data: Any) -> bool:
-    """Are these Dask's, and no files?"""
+    """Whether the data are a Dask collection, not files."""
     return hasattr(data, "dask") or (isinstance(data, tuple) and any(hasattr(each, "dask") for each in data))
 
 
@@ -89,7 +89,7 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned:
         origin.open().close()
         format = options.get("format") or SUFFIX.get(Path(stem(path.name)).suffix)
         if format in (None, *LINES) and not head.strip():
-            # It would make a shard that learns nothing.
+            # An empty file would make a shard that learns nothing.
             empty = empty or NoRows(f"{name} has no rows")
             continue
         format = format or sniff(head, name)
@@ -106,13 +106,12 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned:
         reading, blocks, learned = _agreed(blocks, reading, learned)
     if not blocks:
         raise NoRows("the data have no rows")
-    told = repr((sorted(options.items(), key=str), block_bytes))
-    digest.update(told.encode())
+    digest.update(repr((sorted(options.items(), key=str), block_bytes)).encode())
     return Plan(blocks, reading, digest.hexdigest(), formats[0], learned)
 
 
 def _fingerprint(path: Path) -> bytes:
-    """Size and time of modification, and some bytes from all over."""
+    """The size of a file, the time of its modification, and a sample of its bytes."""
     about = path.stat()
     return f"{about.st_size} {about.st_mtime_ns} ".encode() + probes(path, about.st_size)
 
@@ -141,17 +140,16 @@ def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> l
 
 
 def _agreed(blocks: list[Any], reading: BlockReading, learned: list[str] | None) -> tuple[BlockReading, list[Any], Any]:
-    """How tables are read, their blocks, and the names of their columns of numbers; refused if they are not those of
-    all.
-    """
+    """How tables are read, their blocks, and the names of their columns of numbers, which must be the same in all."""
     names = list(dict.fromkeys(block.path for block in blocks))
     options = {**reading.options, "threads": 0, "chunk_rows": 1}
     unlabelled = "labelled=False" if "labelled" in options else None
-    # All blocks must be read alike, and one in the middle does not show what its columns hold, nor whether its file
-    # begins with names. A column that is empty where all begin is one of numbers, as in one process.
+    # All blocks must be read alike, and a block in the middle does not show the types of its columns, nor whether its
+    # file begins with names. A column that is empty at the beginning of all files is taken as numbers, as in one
+    # process.
     kinds = kinds_and_base(names, options)["kinds"] or {}
     settled: dict[str, Any] = {"kinds": {column: kind or OF_NUMBERS for column, kind in kinds.items()}}
-    told: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, Any]] = {}
     empty: list[Any] = []
     for name in names:
         stream = open_stream(name, **{**options, **settled})
@@ -161,20 +159,20 @@ def _agreed(blocks: list[Any], reading: BlockReading, learned: list[str] | None)
             empty.append(stream)
             continue
         learned = check_columns(stream, learned, settled["kinds"], unlabelled=unlabelled)
-        told[name] = {}
+        found[name] = {}
         if options["format"] == "csv":
             words = settled.get("word_labels", options.get("word_labels"))
             words = (chunk.y is not None and chunk.y.dtype.kind == "U") if words is None else words
-            told[name] = {"header": stream.columns is not None, "word_labels": words}
+            found[name] = {"header": stream.columns is not None, "word_labels": words}
             if unlabelled is None:
                 settled["word_labels"] = words
-    if empty and not told:
+    if empty and not found:
         raise NoRows(f"{empty[0].name} has no rows")
     for stream in empty:
         refuse_empty_table(stream, learned, settled["kinds"])
-    blocks = [block for block in blocks if block.path in told]
+    blocks = [block for block in blocks if block.path in found]
     if options["format"] == "csv":
-        blocks = [replace(block, told=told[block.path]) for block in blocks]
+        blocks = [replace(block, table_options=found[block.path]) for block in blocks]
     return replace(reading, options={**reading.options, **settled}), blocks, learned
 
 

@@ -1,4 +1,4 @@
-"""``predict`` over blocks: blocks in, blocks out."""
+"""``predict``: the labels of all rows of files or of a Dask collection, block by block."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def predict(
     label: Any = None,
     **options: Any,
 ) -> Any:
-    """The labels that a model gives to the rows of files, in their order; of a Dask array, a Dask array of them.
+    """The predicted labels of the rows of files, in their order; for a Dask array, a Dask array of them.
 
-    Of a Dask data frame, too, all of whose columns are features but for ``label``, where it has one.
-    ``options`` are those of `open_stream`; the width of the model is that of the rows. What `fit` has noted of its
-    files (``stream_``) holds for these too: columns in another order are refused, features count from the same number,
-    and are hashed to as many bits.
+    ``data`` may also be a Dask data frame, of which all columns but ``label`` (if given) are features. ``options`` are
+    those of `open_stream`. How the files of `fit` were read (``stream_``) also holds for these: the number of features
+    is the model's, columns in another order are refused, features are counted from the same number, and hashed to as
+    many bits.
 
     Examples
     --------
@@ -60,16 +60,15 @@ def predict(
             rows = data if label is None else data.drop(columns=[label])
             plan = Plan([Partition(i, part) for i, part in enumerate(rows.to_delayed())], BlockReading(), "", None)
         else:
-            told = options if is_collection(data) else _with_kept(options, kept, model)
-            plan = make_plan(data, block_bytes, told, learned=kept.get("columns"))
+            settled = options if is_collection(data) else _with_kept(options, kept, model)
+            plan = make_plan(data, block_bytes, settled, learned=kept.get("columns"))
         reading = plan.reading
         if plan.format == "svmlight" and reading.options.get("bits") is None:
             known = {"n_features": model.n_features_in_, "extra": "drop", **reading.options}
             if known.get("zero_based") is None:
-                # Nobody knows what features count from: the first lines tell, for all blocks.
-                known["zero_based"] = kinds_and_base(list(dict.fromkeys(block.path for block in plan.blocks)), known)[
-                    "zero_based"
-                ]
+                # Whether features are counted from 0 is found in the first lines, once for all blocks.
+                paths = list(dict.fromkeys(block.path for block in plan.blocks))
+                known["zero_based"] = kinds_and_base(paths, known)["zero_based"]
             reading = replace(reading, options=known)
         sent = engine.send(model, key=f"model-{name}")
         tasks = [(sent, block, reading) for block in plan.blocks]
@@ -77,7 +76,7 @@ def predict(
 
 
 def _with_kept(options: dict[str, Any], kept: dict[str, Any], model: Any) -> dict[str, Any]:
-    """The options, and for what they leave open, what is known of the files that the model has learned."""
+    """The options, completed by how the files that the model has learned were read."""
     bits, own = options.get("bits"), kept.get("bits")
     if bits is not None and own is not None and bits != own:
         raise ValueError(f"bits={bits} contradicts the model, whose features are hashed to {own} bits: leave bits out")
@@ -85,5 +84,5 @@ def _with_kept(options: dict[str, Any], kept: dict[str, Any], model: Any) -> dic
         raise ValueError(f"bits={bits} contradicts the model, whose features are not hashed: leave bits out")
     core = getattr(getattr(model, "learner_", model), "_core", None)
     names = {"dicts": "keep"} if getattr(core, "features", None) is not None else {}
-    told = {name: kept[name] for name in KEPT if kept.get(name) is not None}
-    return {"labelled": True, "word_labels": word_labels(model), **names, **told, **options}
+    known = {name: kept[name] for name in KEPT if kept.get(name) is not None}
+    return {"labelled": True, "word_labels": word_labels(model), **names, **known, **options}

@@ -1,4 +1,4 @@
-"""What happens before the first round: the same versions everywhere, a survey of the data, compiled code."""
+"""Preparation of a run before its first round: check the workers' versions, survey the data, compile the code."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ TRIED_ROWS = 8
 
 
 def check_machines(engine: Any) -> None:
-    """Refuse workers of other versions; warn of other processors, whose sums may differ in their last bits."""
+    """Refuse workers with other versions; warn of different processors, whose sums may differ in their last bits."""
     own, found = machine(), engine.everywhere(machine)
-    for name, told in found.items():
-        check_versions(told, own, f"the worker {name}")
-    processors = sorted({told[-1] for told in found.values()})
+    for name, versions in found.items():
+        check_versions(versions, own, f"the worker {name}")
+    processors = sorted({versions[-1] for versions in found.values()})
     if len(processors) > 1:
         warnings.warn(
             f"workers have processors of different kinds ({', '.join(processors)}): the last bits of the model may "
@@ -36,34 +36,34 @@ def check_machines(engine: Any) -> None:
 
 
 def survey(run: Any, classes: Any, n_features: int | None) -> Settled:
-    """What all shards must agree on; nobody looks at the data where everything was told."""
+    """What all shards must agree on; the data are only read where something is not given by the user."""
     plan, options = run.plan, dict(run.plan.reading.options)
     svmlight = plan.format == "svmlight" and options.get("bits") is None
     zero_based = options.get("zero_based")
     standard = run.scaler is not None and type(run.scaler).__name__ == "StandardStream"
-    told = (
+    given = (
         classes is not None and not standard and (not svmlight or (n_features is not None and zero_based is not None))
     )
-    if told and svmlight:
+    if given and svmlight:
         reading = replace(plan.reading, options={**options, "n_features": n_features})
         found = Settled(reading, list(classes), int(n_features or 0), None)
-    elif told:
+    elif given:
         sample = first_rows(plan, plan.reading)
         found = Settled(plan.reading, list(classes), sample.X.shape[1], None)
     else:
-        found = _look(run, classes, n_features, svmlight, standard)
+        found = _read_survey(run, classes, n_features, svmlight, standard)
     if run.scaler is not None and not standard:
         run.scaler.n_features_in_ = found.width
     return found
 
 
-def _look(run: Any, classes: Any, n_features: int | None, svmlight: bool, standard: bool) -> Settled:
+def _read_survey(run: Any, classes: Any, n_features: int | None, svmlight: bool, standard: bool) -> Settled:
     plan, options = run.plan, dict(run.plan.reading.options)
-    # As if features counted from 0: all blocks together say whether they do.
+    # Read as if features were counted from 0: only all blocks together show whether they are.
     looking = replace(plan.reading, options={**options, "zero_based": True}) if svmlight else plan.reading
     run.say(f"a first pass over {len(plan.blocks)} blocks finds labels and features")
-    groups = plan.dealt(min(len(plan.blocks), 64))
-    # Of all names under a scheduler there must be one only: other drivers may use it too.
+    groups = plan.deal(min(len(plan.blocks), 64))
+    # Names of tasks must be unique, since other drivers may use the same scheduler.
     tasks = [(blocks, looking, standard) for blocks in groups]
     surveyed = run_tasks(run.engine, survey_blocks, tasks, f"survey-{uuid4().hex[:8]}")
     run.engine.forget()
@@ -83,7 +83,7 @@ def _look(run: Any, classes: Any, n_features: int | None, svmlight: bool, standa
 
 
 def first_rows(plan: Plan, reading: BlockReading) -> Chunk:
-    """A few rows, of the first block that has some, not scaled."""
+    """The first few rows of the data, not scaled."""
     for block in plan.blocks:
         for chunk in rows_that_count(block, replace(reading, scaler=None)):
             return Chunk(chunk.X[:TRIED_ROWS], None if chunk.y is None else chunk.y[:TRIED_ROWS], 0)
@@ -91,13 +91,13 @@ def first_rows(plan: Plan, reading: BlockReading) -> Chunk:
 
 
 def warm_workers(engine: Any, start: Any, block: Any, reading: BlockReading) -> None:
-    """Let every worker compile, or load, what it will run, before shards are sent: it looks like a hang otherwise."""
+    """Let every worker compile or load its code before shards are sent, which would look like a hang otherwise."""
     engine.everywhere(try_out, engine.send(start, key=f"try-{uuid4().hex[:8]}"), block, reading)
     engine.forget()
 
 
 def try_out(start: Any, block: Any, reading: BlockReading) -> bool:
-    """Read and learn a few rows, and forget them."""
+    """Learn a few rows with a copy of the model."""
     model = deepcopy(start)
     for chunk in rows_that_count(block, reading):
         some = min(TRIED_ROWS, len(chunk.y))

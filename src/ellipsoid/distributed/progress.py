@@ -1,4 +1,4 @@
-"""What a run tells while it goes on, line by line: shards, rows, their rate, and the error of each round."""
+"""Reports the progress of a run line by line: shards, rows, their rate, and the error of each round."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ LINE_PAUSE = 2.0
 
 
 class RunProgress:
-    """Tells a function, as ``print`` is one, how far a run has come; None: nobody is told."""
+    """Calls a function such as ``print`` with lines on the progress of a run, unless it is None."""
 
     def __init__(self, tell: Callable[[str], Any] | None, rounds: int, shards: int) -> None:
         self.tell, self.rounds, self.shards = tell, rounds, shards
         self.round = 0
 
     def line(self, text: str) -> None:
-        """Say something."""
+        """Report a line."""
         if self.tell is not None:
             self.tell(text)
 
@@ -37,9 +37,9 @@ class RunProgress:
 
     def end(self, mistakes: int, error: float | None) -> None:
         """A round is over."""
-        told = "" if error is None else f", validation error {100 * error:.2f} %"
+        validation = "" if error is None else f", validation error {100 * error:.2f} %"
         share = 100 * mistakes / max(1, self.rows)
-        self.line(f"{self._where()}, {self._rate(monotonic())}, {share:.2f} % mistakes of the shards{told}")
+        self.line(f"{self._where()}, {self._rate(monotonic())}, {share:.2f} % mistakes of the shards{validation}")
 
     def _where(self) -> str:
         return f"round {self.round + 1} of {self.rounds}"

@@ -1,7 +1,7 @@
-"""CELLIP over shards: one ellipsoid is cut by the rows that cut the ellipsoids of the shards.
+"""CELLIP over shards: the rows that cut the ellipsoids of the shards are replayed, and cut one ellipsoid.
 
-That is a run on a part of the data, in the order of the shards: what it says of its version space holds as ever, and
-every row that a shard had no use for would have cut little.
+This is a run on a part of the data, in the order of the shards: what it says about its version space holds as usual,
+and a row that did not cut the ellipsoid of its shard would have cut little.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from scipy import sparse
 
 from .blocks import rows_that_count
 from .rounds import run_jobs
-from .shard import Counts, Job
+from .shard import Counts, Job, learn_chunk
 
 
 class Cuts(NamedTuple):
@@ -31,7 +31,7 @@ def cut_shard(start: Any, job: Job) -> Cuts:
     for block in job.blocks:
         for chunk in rows_that_count(block, job.reading):
             before, cuts = model.t_, len(model.update_rounds_)
-            model.partial_fit(chunk.X, chunk.y, **({} if chunk.weights is None else {"sample_weight": chunk.weights}))
+            learn_chunk(model, chunk)
             own = model.update_rounds_[cuts:] - 1 - before
             if len(own):
                 rows.append(chunk.X.iloc[own] if hasattr(chunk.X, "columns") else chunk.X[own])
@@ -52,21 +52,21 @@ def _stacked(rows: list[Any]) -> Any:
 
 
 class Replaying(NamedTuple):
-    """The one round of such a run: the ellipsoid that all rows that cut have cut, shard after shard."""
+    """The only round of such a run: the rows that cut are replayed, shard after shard."""
 
     run: Any
-    dealt: list[list[Any]]
+    shards: list[list[Any]]
 
     def resumed(self, model: Any) -> Any:
-        """A model that was read from a checkpoint."""
+        """The model to go on with, of one that was read from a checkpoint."""
         return model
 
     def round(self, start: Any, name: str) -> Any:
         """The model of all shards."""
         run = self.run
-        jobs = [Job(i, blocks, run.reading, 1.0, False) for i, blocks in enumerate(self.dealt)]
-        held = run.engine.send(start, key=f"model-{name}")
-        leaves, _ = run_jobs(run.engine, jobs, held, cut_shard, name, run.progress.shard)
+        jobs = [Job(i, blocks, run.reading, 1.0, False) for i, blocks in enumerate(self.shards)]
+        sent = run.engine.send(start, key=f"model-{name}")
+        leaves, _ = run_jobs(run.engine, jobs, sent, cut_shard, name, run.progress.shard)
         model = deepcopy(start)
         for leaf in leaves:
             cuts = run.engine.result(leaf)

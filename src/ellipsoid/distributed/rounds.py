@@ -1,7 +1,7 @@
-"""A round: every shard begins with the same model and learns its blocks; what the shards contribute is added by a fixed
-tree over their numbers, and the driver makes the model of all.
+"""Runs one round: every shard starts from the same model and learns its blocks; the driver puts the results together.
 
-Nothing of a round is left on workers when it is over. Who learned which shard, how often and when enters no number.
+The contributions of the shards are added up by a fixed tree over their numbers, so that the result does not depend on
+which worker learned which shard, how often and when. Nothing of a round stays on the workers when it is over.
 """
 
 from __future__ import annotations
@@ -14,61 +14,78 @@ from ellipsoid.merging.merger import WEIGHTS, put_together, shares_of
 from ellipsoid.merging.parts import Part, add_two, in_pairs
 
 from .engines.engine import Engine, LostWorkers
-from .shard import Counts, Job, Leaf, counts_of, learn_shard
+from .initial_model import cap_factor
+from .shard import Job, Leaf, counts_of, learn_shard
 from .survey import check_versions, machine
 
-# A task is sent again so many times after its workers died, or its file could not be read.
+# How often a task is sent in all, where its workers die or its file cannot be read.
 ATTEMPTS = 4
-# Shards that one task adds up. As neighbours are joined first, any power of two gives the same tree.
+# How many shards one task adds up. Since neighbours are joined first, any power of two gives the same tree.
 TOGETHER = 8
 
 
-class Round(NamedTuple):
-    """What is needed to run a round: who runs it, the jobs, the weights, the cap's factor, and a name for its tasks."""
+class Mixing(NamedTuple):
+    """Rounds whose models are put together as ``merge`` does it, in the way ``kind`` (mix or information)."""
 
-    engine: Engine
-    jobs: list[Job]
+    run: Any
+    shards: list[list[Any]]
+    kind: str
     weights: str
-    cap: float
-    name: str
 
-    def run(self, start: Any, tell: Callable[[Counts], None]) -> Any:
-        """The model after the round; ``tell`` is told of every shard that is done."""
-        held = self.engine.send(start, key=f"model-{self.name}")
-        leaves, counts = run_jobs(self.engine, self.jobs, held, learn_shard, self.name, tell)
-        if len(self.jobs) == 1:
-            return self.engine.result(leaves[0]).model
-        made = [float(count[2 if self.weights == "mistakes" else 3]) for count in counts]
-        owned = shares_of(made) if self.weights in WEIGHTS else [1.0] * len(made)
-        part = self._added(leaves, owned)
-        return put_together(part, start, start, self.weights, self.cap)
+    def resumed(self, model: Any) -> Any:
+        """The model to go on with, of one that was read from a checkpoint."""
+        return model
 
-    def _added(self, leaves: list[Any], owned: list[float]) -> Part:
-        for number in range(ATTEMPTS):
-            level: list[Any] = leaves
-            for depth in count():
-                starts = range(0, len(level), TOGETHER)
-                groups = [(first, level[first : first + TOGETHER]) for first in starts]
-                level = [
-                    self.engine.submit(add_leaves, owned[first : first + TOGETHER], *group, key=f"{key}-{first}")
-                    if depth == 0 else self.engine.submit(add_parts, *group, key=f"{key}-{first}")
-                    for key in [f"sum-{self.name}-{number}-{depth}"] for first, group in groups
-                ]  # fmt: skip
-                if len(level) == 1:
-                    break
-            try:
-                part: Part = self.engine.result(level[0])
-                return part
-            except LostWorkers:
-                if number + 1 == ATTEMPTS:
-                    raise
-        raise AssertionError("the last attempt raises")
+    def round(self, start: Any, name: str) -> Any:
+        """The model after another round; ``name`` is part of the names of all its tasks."""
+        run, count = self.run, len(self.shards)
+        cap = cap_factor(run.learner, self.kind, count)
+        if cap != 1.0 and run.progress.round == 0:
+            run.say(f"steps are capped at {cap:g} times C on each of {count} shards, and so at C in their mixture")
+        jobs = [Job(i, blocks, run.reading, cap, count == 1) for i, blocks in enumerate(self.shards)]
+        sent = run.engine.send(start, key=f"model-{name}")
+        leaves, counts = run_jobs(run.engine, jobs, sent, learn_shard, name, run.progress.shard)
+        if count == 1:
+            return run.engine.result(leaves[0]).model
+        made = [float(each.mistakes if self.weights == "mistakes" else each.updates) for each in counts]
+        coefficients = shares_of(made) if self.weights in WEIGHTS else [1.0] * count
+        total = sum_parts(run.engine, leaves, coefficients, name)
+        return put_together(total, start, start, self.weights, cap)
+
+
+def sum_parts(engine: Engine, leaves: list[Any], coefficients: list[float], name: str) -> Part:
+    """The weighted sum of what the shards contribute, added up by tasks over groups of neighbours, level by level."""
+    for attempt in range(ATTEMPTS):
+        level: list[Any] = leaves
+        for depth in count():
+            sums = []
+            for first in range(0, len(level), TOGETHER):
+                group, key = level[first : first + TOGETHER], f"sum-{name}-{attempt}-{depth}-{first}"
+                if depth == 0:
+                    some = coefficients[first : first + TOGETHER]
+                    sums.append(engine.submit(add_leaves, some, *group, key=key))
+                else:
+                    sums.append(engine.submit(add_parts, *group, key=key))
+            level = sums
+            if len(level) == 1:
+                break
+        try:
+            part: Part = engine.result(level[0])
+            return part
+        except LostWorkers:
+            if attempt + 1 == ATTEMPTS:
+                raise
+    raise AssertionError("the last attempt raises")
 
 
 def run_jobs(
-    engine: Engine, jobs: list[Any], held: Any, work: Callable[..., Any], name: str, tell: Callable[[Any], None]
+    engine: Engine, jobs: list[Any], model: Any, work: Callable[..., Any], name: str, tell: Callable[[Any], None]
 ) -> tuple[list[Any], list[Any]]:
-    """Run a job each until all are done; those whose workers died are sent again, under another name."""
+    """Run ``work(model, job)`` for all jobs; where workers died, jobs are sent again under another name.
+
+    Returns the futures of the results, and the counts of all shards; ``tell`` is called with the counts of each shard
+    when it is done.
+    """
     leaves: dict[int, Any] = {}
     counts: dict[int, Any] = {}
     missing, lost = list(jobs), None
@@ -76,11 +93,11 @@ def run_jobs(
         waiting: dict[int, tuple[Any, Any, Any]] = {}
         for job in missing:
             key = f"shard-{name}-{number}-{job.number}"
-            leaf = engine.submit(run_if_same_versions, machine(), work, held, job, key=key, turn=job.number)
-            told = engine.submit(counts_of, leaf, key=f"count-{name}-{number}-{job.number}")
-            waiting[id(told)] = told, leaf, job
+            leaf = engine.submit(run_if_same_versions, machine(), work, model, job, key=key, turn=job.number)
+            counted = engine.submit(counts_of, leaf, key=f"count-{name}-{number}-{job.number}")
+            waiting[id(counted)] = counted, leaf, job
         missing = []
-        for done in engine.as_done([told for told, _, _ in waiting.values()]):
+        for done in engine.as_done([counted for counted, _, _ in waiting.values()]):
             _, leaf, job = waiting[id(done)]
             try:
                 counts[job.number] = engine.result(done)
@@ -96,7 +113,7 @@ def run_jobs(
 
 
 def run_tasks(engine: Engine, function: Callable[..., Any], arguments: list[tuple[Any, ...]], name: str) -> list[Any]:
-    """The results of a function, for one tuple of arguments after another; a task whose workers died is sent again."""
+    """The results of a function for each tuple of arguments; a task whose workers died is sent again."""
     found: dict[int, Any] = {}
     for number in range(ATTEMPTS):
         sent = {
@@ -112,16 +129,17 @@ def run_tasks(engine: Engine, function: Callable[..., Any], arguments: list[tupl
     return [found[i] for i in range(len(arguments))]
 
 
-def run_if_same_versions(driver: tuple[str, ...], work: Callable[..., Any], held: Any, job: Any) -> Any:
-    """What a worker makes of a job, if it has the versions of the driver: it may have come after all were asked."""
+def run_if_same_versions(driver: tuple[str, ...], work: Callable[..., Any], model: Any, job: Any) -> Any:
+    """Run a job on a worker after checking its versions: it may have joined after all workers were checked."""
     check_versions(machine(), driver, "a worker that came later")
-    return work(held, job)
+    return work(model, job)
 
 
-def add_leaves(owned: list[float], *leaves: Leaf) -> Part:
-    """The parts of neighbouring shards, each times its weight."""
+def add_leaves(coefficients: list[float], *leaves: Leaf) -> Part:
+    """The weighted sum of the parts of neighbouring shards."""
     parts = [leaf.part for leaf in leaves if leaf.part is not None]
-    return in_pairs([part if own == 1.0 else part.times(own) for part, own in zip(parts, owned, strict=True)], add_two)
+    weighted = [part if c == 1.0 else part.times(c) for part, c in zip(parts, coefficients, strict=True)]
+    return in_pairs(weighted, add_two)
 
 
 def add_parts(*parts: Part) -> Part:

@@ -1,4 +1,4 @@
-"""What a worker does: learn the blocks of one shard, beginning with the model that all shards begin with."""
+"""The tasks of a worker: learn the blocks of one shard from a given model, count errors, predict."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from ellipsoid.evaluate.recorder import wrong_rows
 from ellipsoid.merging.merger import contribution
 from ellipsoid.merging.parts import Part
 from ellipsoid.representation.kernel.threads import one_thread
+from ellipsoid.streams.stream import Chunk
 
 from .blocks import BlockReading, rows_of_block, rows_that_count
 from .memory import kept_memory
 
-# One shard at a time: two would share the caches of a core.
+# One shard at a time per process: two would compete for the caches of a core.
 _LEARNING = threading.Lock()
 
 
 class Job(NamedTuple):
-    """A shard: its number, its blocks, how to read them, what the cap of a step is multiplied by.
+    """A shard to be learned: its number, its blocks, how to read them, and the factor for the cap of a step.
 
-    ``whole``: the model itself is wanted, as of an only shard.
+    ``whole``: return the model itself, since there is only this shard.
     """
 
     number: int
@@ -35,7 +36,7 @@ class Job(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What the driver is told of a shard that is done: rows, mistakes and updates of this round."""
+    """Rows, mistakes and updates of a shard in this round."""
 
     number: int
     rows: int
@@ -44,7 +45,7 @@ class Counts(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A shard that is done: what it contributes to the model of all, or the model of an only one."""
+    """The result of a shard: its contribution to the merged model, or its model where it is the only shard."""
 
     part: Part | None
     model: Any
@@ -59,8 +60,7 @@ def learn_shard(start: Any, job: Job) -> Leaf:
         for block in job.blocks:
             try:
                 for chunk in rows_of_block(block, job.reading):
-                    weights = {} if chunk.weights is None else {"sample_weight": chunk.weights}
-                    model.partial_fit(chunk.X, chunk.y, **weights)
+                    learn_chunk(model, chunk)
             except ValueError as error:
                 error.add_note(f"in shard {job.number}, {block}")
                 raise
@@ -68,6 +68,12 @@ def learn_shard(start: Any, job: Job) -> Leaf:
         made = [int(after[slot] - before[slot]) for slot in (tallies.ROUNDS, tallies.MISTAKES, tallies.UPDATES)]
         counts = Counts(job.number, *made)
         return Leaf(None, model, counts) if job.whole else Leaf(contribution(model, start), None, counts)
+
+
+def learn_chunk(model: Any, chunk: Chunk) -> None:
+    """Learn the rows of a chunk, with their weights if they have some."""
+    weights = {} if chunk.weights is None else {"sample_weight": chunk.weights}
+    model.partial_fit(chunk.X, chunk.y, **weights)
 
 
 def set_cap(core: Any, factor: float) -> None:
@@ -78,12 +84,12 @@ def set_cap(core: Any, factor: float) -> None:
 
 
 def counts_of(leaf: Leaf) -> Counts:
-    """What the driver waits for."""
+    """The counts of a shard, which are small enough to be sent to the driver."""
     return leaf.counts
 
 
 def errors_of(model: Any, blocks: list[Any], reading: BlockReading) -> tuple[int, int]:
-    """Wrongly labelled rows of some blocks, and rows."""
+    """The number of wrongly predicted rows in some blocks, and of all rows."""
     wrong = rows = 0
     for block in blocks:
         for chunk in rows_that_count(block, reading):

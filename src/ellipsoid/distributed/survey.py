@@ -1,7 +1,8 @@
-"""The survey: one pass that learns nothing, and settles what all shards must agree on before they learn.
+"""The survey: one pass over the data that finds what all shards must agree on before they learn.
 
-A shard sees a part of the data. Left to itself it would meet labels in an order of its own, a third class where another
-has two, features that count from 1 because its part has no feature 0, and a scale of its own units.
+A shard sees only a part of the data. By itself it would number the labels in an order of its own, might see three
+classes where another shard sees two, would count features from 1 because its part has no feature 0, and would scale
+the features by moments of its own.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from .blocks import BlockReading, rows_that_count
 
 
 class Surveyed(NamedTuple):
-    """What is in some blocks: rows, labels, the width, whether a feature 0 was met in svmlight text, and moments.
+    """What is in some blocks: rows, labels, the width, whether svmlight text has a feature 0, and moments.
 
-    ``moments`` are, of each column, the number of its values, their mean and the sum of squared deviations.
+    ``moments`` hold for each column the number of its values, their mean and the sum of squared deviations.
     """
 
     rows: int
@@ -34,7 +35,7 @@ class Surveyed(NamedTuple):
 
 
 def survey_blocks(blocks: list[Any], reading: BlockReading, moments: bool) -> Surveyed:
-    """Look at blocks, one after another."""
+    """Survey some blocks."""
     found = Surveyed(0, [], 0, False, None)
     for block in blocks:
         for chunk in rows_that_count(block, reading):
@@ -48,7 +49,7 @@ def survey_blocks(blocks: list[Any], reading: BlockReading, moments: bool) -> Su
 
 
 def joined_surveys(one: Surveyed, other: Surveyed) -> Surveyed:
-    """What is in both."""
+    """The survey of both parts."""
     labels = {*one.labels, *other.labels}
     return Surveyed(
         one.rows + other.rows,
@@ -60,7 +61,7 @@ def joined_surveys(one: Surveyed, other: Surveyed) -> Surveyed:
 
 
 def _moments(X: Any) -> Floats:
-    """Of each column the number of values, their mean, the sum of squares about it; what CSR leaves out is none."""
+    """For each column the number of values, their mean, and the sum of squared deviations; CSR counts stored values."""
     if sparse.issparse(X):
         count = np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64)
         total = np.bincount(X.indices, weights=X.data, minlength=X.shape[1])
@@ -73,7 +74,7 @@ def _moments(X: Any) -> Floats:
 
 
 def _joined_moments(one: Floats | None, other: Floats | None) -> Floats | None:
-    """Chan, Golub and LeVeque (1983)."""
+    """The moments of both parts together: Chan, Golub and LeVeque (1983)."""
     if one is None or other is None:
         return other if one is None else one
     width = max(one.shape[1], other.shape[1])
@@ -86,7 +87,7 @@ def _joined_moments(one: Floats | None, other: Floats | None) -> Floats | None:
 
 @cache
 def machine() -> tuple[str, ...]:
-    """What must be the same on all workers, and at the end what should be: the processor decides the order of sums."""
+    """The versions, which must be equal on all workers, and last the processor, which decides the order of sums."""
     from importlib.metadata import version
 
     from ellipsoid import __version__
@@ -95,11 +96,11 @@ def machine() -> tuple[str, ...]:
     return *versions, _processor()
 
 
-def check_versions(told: tuple[str, ...], own: tuple[str, ...], worker: str) -> None:
-    """Refuse a worker of other versions than the driver's."""
-    if told[:-1] != own[:-1]:
+def check_versions(found: tuple[str, ...], own: tuple[str, ...], worker: str) -> None:
+    """Refuse a worker with other versions than the driver's."""
+    if found[:-1] != own[:-1]:
         raise ValueError(
-            f"{worker} runs other versions (ellipsoid, numpy, scipy, numba, Python: {', '.join(told[:-1])}) "
+            f"{worker} runs other versions (ellipsoid, numpy, scipy, numba, Python: {', '.join(found[:-1])}) "
             f"than this process ({', '.join(own[:-1])})"
         )
 
@@ -111,7 +112,7 @@ def _processor() -> str:
 
 
 class Settled(NamedTuple):
-    """What the survey has settled: how to read, the labels in their order, the width, rows (None: not counted)."""
+    """The result of a survey: how to read, the labels in their order, the width, the rows (None: not counted)."""
 
     reading: BlockReading
     classes: list[Any]
@@ -120,7 +121,7 @@ class Settled(NamedTuple):
 
 
 def settle(found: Surveyed, reading: BlockReading, classes: Any, width: int | None, zero_based: bool | None) -> Settled:
-    """Decide, for all shards; svmlight text was surveyed as if it counted from 0."""
+    """What holds for all shards; svmlight text was surveyed as if its features were counted from 0."""
     if found.rows == 0:
         raise ValueError("the data have no rows")
     known = list(classes) if classes is not None else found.labels
