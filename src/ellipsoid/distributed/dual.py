@@ -86,7 +86,7 @@ def ascend_shard(start: Any, job: DualJob) -> AscentResult:
     return AscentResult(Part(1, 1.0, {}, added, largest, {}), alphas, counts)
 
 
-class DualAscent:
+class DualRounds:
     """Rounds of dual ascent over all shards."""
 
     def __init__(self, run: Any, shards: list[list[Any]], checkpoint: Any) -> None:
@@ -204,10 +204,10 @@ class DualAscent:
 
 def fit_dual(run: Any, shards: list[list[Any]], rounds: int, checkpoint: Any, resume: bool, held: Any) -> Any:
     """Rounds of dual ascent, and a last pass over all rows for the gap."""
-    ascent_rounds = DualAscent(run, shards, checkpoint)
-    model = run.run_rounds(ascent_rounds, rounds, checkpoint, resume, held)
+    dual_rounds = DualRounds(run, shards, checkpoint)
+    model = run.run_rounds(dual_rounds, rounds, checkpoint, resume, held)
     inner = getattr(model, "learner_", model)
-    ascent_rounds.measured(inner, f"{checkpoint.digest[:8]}-{uuid4().hex[:8]}-gap")
+    dual_rounds.measured(inner, f"{checkpoint.digest[:8]}-{uuid4().hex[:8]}-gap")
     checkpoint.write(model, rounds, rounds, model.history_)
     run.say(f"duality gap {inner.duality_gap_:.3g}, of a dual of {inner.dual_objective_:.6g}")
     return model

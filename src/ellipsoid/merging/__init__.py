@@ -1,4 +1,4 @@
-"""Models that were learned apart, from parts of one stream of data, put together to one."""
+"""Merges models that were learned separately, on parts of the data, into one model."""
 
 from .merger import merge
 

@@ -1,4 +1,4 @@
-"""Whether models can be put together at all; where they cannot, a sentence that says why and what to do."""
+"""Checks whether models can be merged; the errors say why not, and what to do instead."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from ellipsoid.certificates.mixed import COUNTS
 from ellipsoid.estimators.state.expansion import ExpansionLearner
 from ellipsoid.representation.kernel.expansion import ExpansionTable
 
-# Parameters of `fit` that leave no trace in what was learned.
-PASSING = {
+# Parameters that may differ, since they have no effect on what was learned from given rows.
+NO_EFFECT = {
     "n_epochs", "shuffle", "random_state", "grow_features", "early_stopping", "validation_fraction", "n_iter_no_change",
     "tol", "device", "precision",
 }  # fmt: skip
@@ -26,7 +26,7 @@ DRIFTS = "how much they trust a row depends on when it came; learn without drift
 
 
 def check_kind(model: Any) -> None:
-    """Refuse a model of a kind for which no way to merge is known."""
+    """Refuse a model of a kind that cannot be merged."""
     name = type(model).__name__
     if hasattr(model, "calibration_") or name == "Calibrated":
         raise ValueError(
@@ -70,7 +70,7 @@ def _check_expansion(name: str, core: Any) -> None:
 
 
 def check_agreement(models: list[Any], start: Any = None) -> None:
-    """Refuse models that do not speak of the same classes, features and parameters."""
+    """Refuse models with different classes, features or parameters."""
     first = models[0]
     others = [(f"model {number}", model) for number, model in enumerate(models[1:], start=2)]
     for name, model in others if start is None else [*others, ("start", start)]:
@@ -101,7 +101,7 @@ def check_agreement(models: list[Any], start: Any = None) -> None:
 
 
 def check_start(models: list[Any], start: Any) -> None:
-    """Refuse a start that has learned more than who began with it: weights and counts would be negative."""
+    """Refuse a start that has learned more than a model that began as it: weights and counts would be negative."""
     for number, model in enumerate(models, start=1):
         if (model._core.tally[COUNTS] < start._core.tally[COUNTS]).any():
             raise ValueError(
@@ -113,7 +113,7 @@ def check_start(models: list[Any], start: Any) -> None:
 def _compare_parameters(first: Any, model: Any, called: str) -> None:
     one, other = first._core.started, model._core.started
     for name in one:
-        if name in PASSING or _same(one[name], other.get(name)):
+        if name in NO_EFFECT or _same(one[name], other.get(name)):
             continue
         raise ValueError(
             f"models must have been learned with the same parameters, and {called} has "
@@ -126,12 +126,12 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _some(labels: list[Any]) -> str:
-    told = ", ".join(map(repr, labels[:5]))
-    return told if len(labels) <= 5 else f"{told}, … ({len(labels)} in all)"
+    first = ", ".join(map(repr, labels[:5]))
+    return first if len(labels) <= 5 else f"{first}, … ({len(labels)} in all)"
 
 
 def check_scalers(models: list[Any], start: Any = None) -> None:
-    """Refuse scaled models whose scalers have learned different things: their weights are in different units."""
+    """Refuse scaled models whose scalers differ, since their weights are in different units."""
     others = [(f"model {number}", model) for number, model in enumerate(models[1:], start=2)]
     others = others if start is None else [*others, ("start", start)]
     for name, model in [("model 1", models[0]), *others]:
@@ -141,11 +141,13 @@ def check_scalers(models: list[Any], start: Any = None) -> None:
                 "the others"
             )
     first = models[0].scaler_
-    told, arrays = first.state()
+    settings, arrays = first.state()
     for name, model in others:
         scaler = model.scaler_
         own, parts = scaler.state()
-        same = type(scaler) is type(first) and own == told and all(np.array_equal(parts[k], arrays[k]) for k in arrays)
+        same = (
+            type(scaler) is type(first) and own == settings and all(np.array_equal(parts[k], arrays[k]) for k in arrays)
+        )
         if not same:
             raise ValueError(
                 f"the scalers of model 1 and {name} differ, so that their weights are in different units; scale the "

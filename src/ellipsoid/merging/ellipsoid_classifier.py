@@ -1,9 +1,9 @@
 """Merging of EllipsoidClassifier models: the shapes of shards add up, and their weights are averaged.
 
 The inverse of the full shape is a start plus the sum of x x' over the rows of steps; of the diagonal one the squares of
-each column are kept. Both add up over shards, the start of a column counted once. (To weigh the weights of shards by
-what each knows of them makes no difference: on shards dealt in turn all know much the same.) The sums of the
-certificate run over steps and mistakes one by one, and add up too.
+each column are kept. Both add up over shards, the start of a column counted once. (Weighting the weights of shards by
+their shapes makes no difference: with blocks dealt in turn the shapes are much alike.) The sums of the certificate run
+over single steps and mistakes, and add up too.
 """
 
 from typing import Any
@@ -18,14 +18,15 @@ from ellipsoid.representation.speeds.metric import FEATURE_SIZE, SQUARES
 from ellipsoid.representation.table_protocol import Floats
 
 from .parts import Part
+from .tables import Taken
 
 SUMMED = [slots.ROWS, slots.LENGTH, slots.ENERGY, slots.SHAPED]
 COPY_SUMS = [slots.COPY_MISTAKES, slots.UNANSWERED, slots.COPY_STEPS, slots.COPY_GAIN, slots.PRICE]
 COPY_MEANS = [slots.BAD_LAST, slots.BAD_AVERAGE]
 
 
-def take_copies(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]:
-    """What the copies of a learner contribute: weighted, added, and the largest of it."""
+def take_copies(core: Any, start: Any) -> Taken:
+    """The weighted sums, plain sums and maxima of the copies of a learner."""
     table = core.table
     own = _additive(table)
     if start is not None:
@@ -33,7 +34,7 @@ def take_copies(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Flo
         own = {name: array - before[name] for name, array in own.items()}
     heads = _heads(table, core.scores)
     if start is not None and start.rounds:
-        # The average of this pass alone: that of all rounds would hardly move any more.
+        # The average of this pass alone, since that of all rounds would hardly change any more.
         far, near = weight_of_past(float(core.rounds)), weight_of_past(float(start.rounds))
         if far > near:
             heads[:, 1] = (far * heads[:, 1] - near * _heads(start.table, start.scores)[:, 1]) / (far - near)
@@ -42,7 +43,7 @@ def take_copies(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Flo
 
 
 def put_copies(core: Any, part: Part, start: Any) -> None:
-    """Let the copies be those of all shards."""
+    """Give the learner the merged copies."""
     table, scores = core.table, core.scores
     total = dict(part.added)
     if start is not None:
@@ -52,7 +53,7 @@ def put_copies(core: Any, part: Part, start: Any) -> None:
     met = sizes > 0.0
     squares = np.zeros(columns)
     squares[met] = np.maximum(0.0, total["squares"][met]) / sizes[met] ** 2
-    # A copy of a shard's table: nothing of it is left but its room.
+    # Only the allocated arrays of the shard's table are used.
     table.W[:] = 0.0
     table.W[:columns, -FEATURE_SIZE], table.W[:columns, -SQUARES] = sizes, squares
     table.shared[SUMMED], table.shared[slots.COLUMNS_SEEN] = total["shared"], float(met.sum())
@@ -65,12 +66,11 @@ def put_copies(core: Any, part: Part, start: Any) -> None:
     blocks[:, :, 0] = last.transpose(2, 0, 1)
     blocks[:, :, 1] = weight_of_past(float(core.rounds)) * (last - average).transpose(2, 0, 1)
     table._bind()
-    core.fast = core.named = core._predictor = None
     core.mixed = core.mixed._replace(kind=INFORMATION, apart=np.zeros(tallies.SIZE))
 
 
 def _shape(total: dict[str, Floats], part: Part, met: Any) -> Floats:
-    """The full shape of all rows of steps; a column that several shards met first is started once, with their mean."""
+    """The full shape of the rows of all steps; a column that is new in several shards has the mean of their starts."""
     new = np.maximum(1.0, part.added["met"])
     inverse = total["inverse"] - np.diag(part.added["prior"] * (1.0 - 1.0 / new))
     P = np.zeros_like(inverse)

@@ -1,7 +1,7 @@
 """Merging of kernel models: the mixture holds the support patterns of all, each coefficient weighted as its model is.
 
-Before anything is added up the models are given the same patterns in the same order (``same_patterns``), with zeros for
-those that a model does not have; then coefficients are mixed as weights are.
+First the models are given the same patterns in the same order (``same_patterns``), with zero coefficients for patterns
+that a model does not have; then coefficients are mixed as weights are.
 """
 
 from copy import copy, deepcopy
@@ -15,8 +15,9 @@ from ellipsoid.representation.kernel.patterns import NO_COLUMNS, Block
 from ellipsoid.representation.table_protocol import Floats
 
 from .parts import Part
+from .tables import Taken, rows_and_sums
 
-# Patterns that are scored at once for the norm of the mixture.
+# How many patterns are scored at once for the norm of the mixture.
 SCORED_AT_ONCE = 1024
 
 
@@ -46,19 +47,15 @@ def _block(table: Any, picks: slice) -> Block:
     return Block(table.patterns.rows(picks), table.patterns.norms[picks], NO_COLUMNS)
 
 
-def take_expansions(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]:
-    """What the coefficients contribute, weighted and added."""
+def take_expansions(core: Any, start: Any) -> Taken:
+    """The weighted and plain sums of the coefficients."""
     table, scores = core.table, core.scores
-    added = {"rows": np.array([float(core.rounds - (0 if start is None else start.rounds))])}
-    if core.average:
-        added["sums"] = core.rounds * table.coefficients(scores, core.rounds)
-        if start is not None and start.rounds:
-            added["sums"] -= start.rounds * start.table.coefficients(scores, start.rounds)
+    added = rows_and_sums(core, start, lambda each: each.rounds * each.table.coefficients(scores, each.rounds))
     return {"coef": table.coef[: table.used, :scores].copy()}, added, {}
 
 
 def put_expansions(core: Any, part: Part, start: Any) -> None:
-    """Let the learner, whose tally is the mixed one already, hold the mixture."""
+    """Give the learner, whose tally is already the merged one, the mixture."""
     scores, width, like = core.scores, core.width, core.table
     core.table = table = core.new_table(not like.patterns.sparse)
     table.reserve(scores, width)
@@ -73,7 +70,7 @@ def put_expansions(core: Any, part: Part, start: Any) -> None:
         table.late = np.zeros_like(table.coef)
         table.late[:, :scores] = elapsed(table.numbers, float(core.rounds)) * mean - core.rounds * average
     table.delayed.rest(table.coef)
-    core.fast = core.named = core._predictor = core.cache = None
+    core.cache = None
     core.place(core.device, core.precision)
 
 

@@ -1,4 +1,4 @@
-"""One ellipsoid around what several ellipsoids have in common, or a proof that they have nothing in common.
+"""One ellipsoid around the intersection of several ellipsoids, or a proof that the intersection is empty.
 
 For weights l >= 0 that sum to one, a point that satisfies all inequalities ``(q - c_i)' P_i^{-1} (q - c_i) <= 1``
 satisfies their weighted sum,
@@ -6,18 +6,18 @@ satisfies their weighted sum,
     (q - c)' A (q - c) <= k,   A = sum l_i P_i^{-1},   A c = sum l_i P_i^{-1} c_i,   k = 1 - sum l_i |c - c_i|_i^2 .
 
 So that ellipsoid holds the intersection, whatever the weights: a search for good ones need not be exact. Where k < 0
-the intersection is empty, and the weights are the proof, for anybody to check: ``a_i = l_i P_i^{-1} (c_i - c)`` add up
-to zero, so that a common point q would have
+the intersection is empty, and the weights prove it: ``a_i = l_i P_i^{-1} (c_i - c)`` add up to zero, so that a common
+point q would have
 
     0 = sum <a_i, q - c> >= sum <a_i, c_i - c> - sqrt(a_i' P_i a_i) >= s - sqrt(s) > 0,    s = 1 - k.
 
-That needs no inverse once the a_i are there, whatever rounding made of them: only what is proved in this way, rounded
-outwards, is called empty. The ellipsoid around the rest is wider by what inverses may be off; where they are too
-uncertain to tell anything, it is the smallest of those given. Of version spaces an empty intersection proves that no
-classifier has the margin on the rows of all shards, though each shard alone is consistent.
+This needs no inverse once the a_i are known, whatever their rounding errors: an intersection is only called empty if it
+is proved in this way, rounded outwards. Otherwise the ellipsoid is widened by the error of the inverses; where these
+are too uncertain, the smallest of the given ellipsoids is returned. For version spaces an empty intersection proves
+that no classifier has the margin on the rows of all shards, though each shard alone is consistent.
 
 As a merge of version spaces it is weak: a direction that one of S shards has narrowed becomes wider by up to S. To cut
-one ellipsoid by the rows that cut those of the shards is far better, where rows may travel.
+one ellipsoid by the rows that cut those of the shards is far better, where rows may be sent.
 
 Kahan (1968); Ros, Sabater and Thomas, "An ellipsoidal calculus based on propagation and fusion" (2002).
 """
@@ -34,16 +34,16 @@ from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids.shapes.shape import EPSILON
 from ellipsoid.representation.table_protocol import Floats
 
-# Nothing is called empty, or narrow, by less than this share of the terms of k, even where rounding is less.
+# The least slack in k, as a share of its terms, even where rounding is less.
 FUSION_SLACK = 1e-9
-# Inverses that are off by more, relatively and in the metric of what they are the inverse of, tell nothing.
+# Inverses with a larger relative error than this, in the metric of their matrix, are not used.
 TOO_THIN = 0.01
 
 
 class Fusion(NamedTuple):
     """``ellipsoid`` holds the intersection, None where it is empty; ``weights`` and ``k`` are those above.
 
-    Of ellipsoids too thin for float64 all weight has the one of least volume.
+    If the ellipsoids are too thin for float64, the one of least volume has all the weight.
     """
 
     ellipsoid: Ellipsoid | None
@@ -52,7 +52,7 @@ class Fusion(NamedTuple):
 
 
 def fuse(ellipsoids: Sequence[Ellipsoid], weights: ArrayLike | None = None) -> Fusion:
-    """The ellipsoid for these weights; without any, for weights of about the least volume.
+    """The ellipsoid around the intersection for given weights, by default for weights of about the least volume.
 
     >>> left, right = Ellipsoid.ball([0.0, 0.0], 1.0), Ellipsoid.ball([1.0, 0.0], 1.0)
     >>> both = fuse([left, right])
@@ -91,7 +91,7 @@ def fuse(ellipsoids: Sequence[Ellipsoid], weights: ArrayLike | None = None) -> F
 
 
 def _inverse(matrix: Floats) -> tuple[Floats, float, float]:
-    """The inverse, the least eigenvalue, and the ratio of the largest to it: infinite where rounding leaves it open."""
+    """The inverse, the least eigenvalue, and the condition number, infinite where rounding leaves it open."""
     values, vectors = np.linalg.eigh(matrix)
     lost = len(values) * EPSILON * values[-1]
     steep = float(values[-1] / values[0]) if values[0] > lost else np.inf
@@ -103,7 +103,7 @@ def _inverse(matrix: Floats) -> tuple[Floats, float, float]:
 def _are_apart(
     ellipsoids: Sequence[Ellipsoid], shapes: Floats, slopes: Floats, centre: Floats, centres: Floats
 ) -> bool:
-    """Do the slopes prove that no point is in all ellipsoids, whatever rounding has done to them?"""
+    """Whether the slopes prove that no point is in all ellipsoids, whatever their rounding errors."""
     slopes = -slopes / np.abs(slopes).max()
     unit, gaps = 8.0 * (centres.size + 4) * EPSILON, centres - centre
     squares = np.einsum("ij,ijk,ik->i", slopes, shapes, slopes)
@@ -111,7 +111,7 @@ def _are_apart(
     widths = [
         max(np.sqrt(q), float(each.width([a])[0])) for q, a, each in zip(squares, slopes, ellipsoids, strict=True)
     ]
-    # No common point is farther from the centre than that, and the slopes add up to zero only but for rounding.
+    # The slopes add up to zero but for rounding, and no common point is farther from the centre than ``reach``.
     reach = np.sqrt(np.einsum("ijj->i", shapes)) + np.linalg.norm(gaps, axis=1)
     rest = float(np.linalg.norm([fsum(column) for column in slopes.T])) * float(reach.min())
     return float((slopes * gaps).sum()) - unit * float(np.abs(slopes * gaps).sum()) > (1.0 + unit) * (

@@ -5,8 +5,8 @@ With L the inverse of the covariance and h = L w, an update adds z z' / r to L a
     L = L_0 + sum (L_i - L_0),    h = h_0 + sum (h_i - h_0),    w = L^{-1} h
 
 is the model of the update rows of all shards, in any order. The start L_0 is counted once, not once for each shard. A
-model that met its third label on the way has S = I / 2 for its start, and so has what it is merged to. A
-diagonal drops what lies beside it on the way, and adds up what is left, in the first round; in later ones its weights
+model that saw its third label only later started with S = I / 2, and so does the merged one. A diagonal covariance
+drops the entries beside the diagonal as it learns; in the first round what is left adds up, in later ones the weights
 are averaged.
 """
 
@@ -28,19 +28,20 @@ from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.rules.gaussian import ADAPTIVE
 
 from .parts import Part
+from .tables import Taken, rows_and_sums
 
 # Numbers of a run that add up.
 ADDED = [
     slots.CUTS, slots.MARGIN_WEIGHT, slots.ASKED, slots.STEEP, slots.MARGIN_UPDATES, slots.SQUARED_LOSS,
 ]  # fmt: skip
 STEEPNESS = np.array(ADDED) == slots.STEEP
-# What is told of the inverse of S, in units of what S began with.
+# Quantities that are linear in the inverse of S, and change with the unit of its start.
 OF_INVERSE = {"inverse", "pull", "priors", "weight"}
 
 
 @contextmanager
 def _within_float64() -> Iterator[None]:
-    """Say what to do where the squares of rows leave no digits of the start, or are no numbers any more."""
+    """Raise a ``ValueError`` that says what to do where the squares of rows swamp the start or overflow."""
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             yield
@@ -52,8 +53,8 @@ def _within_float64() -> Iterator[None]:
 
 
 @_within_float64()
-def take_gaussian(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]:
-    """What a learner knows more than the one that all began with."""
+def take_gaussian(core: Any, start: Any) -> Taken:
+    """The information that a learner has gained since ``start``, with which all shards began."""
     _check(core)
     inverse, pull = _information(core, core)
     numbers = core.table.numbers[ADDED].copy()
@@ -68,23 +69,17 @@ def take_gaussian(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, F
     added = {"inverse": inverse, "pull": pull, "numbers": numbers, "priors": np.array([priors])}
     if start is not None and _goes_on(start):
         added["weight"] = weight
-    # As if S had begun with I: the labels of other shards may have come in another way.
-    added = _measured(added, 1.0 / _unit(core))
-    added["rows"] = np.array([float(core.rounds - (0 if start is None else start.rounds))])
-    if core.average:
-        added["sums"] = core.rounds * core.table.weights(core.scores, core.rounds)
-        if start is not None and start.rounds:
-            added["sums"] = added["sums"] - start.rounds * start.table.weights(start.scores, start.rounds)
-    return {}, added, {}
+    # In units in which S starts with I: other shards may have seen their third label at another time.
+    return {}, {**_in_units(added, 1.0 / _unit(core)), **rows_and_sums(core, start)}, {}
 
 
 @_within_float64()
 def put_gaussian(core: Any, part: Part, start: Any) -> None:
-    """Let the learner know what all know."""
+    """Give the learner the sum of all information."""
     table = core.table
     if core.split:
         table.numbers[slots.LOG_SCALE] = -log(2.0)
-    added = _measured(part.added, _unit(core))
+    added = _in_units(part.added, _unit(core))
     inverse, pull = added["inverse"], added["pull"]
     if start is None:
         inverse, numbers = inverse + _nothing_known(core), np.zeros(len(ADDED))
@@ -113,25 +108,24 @@ def put_gaussian(core: Any, part: Part, start: Any) -> None:
     if core.average:
         mean = added["sums"] / rows if rows > 0.0 else W
         linear._oriented(linear.U)[:functions, :columns] = rounds * (W - mean)
-    core.fast = core.named = core._predictor = None
     apart = np.zeros(tallies.SIZE)
-    # Counts and sums are those of all; only this tells whether something was learned since.
+    # Counts and sums are those of all shards; this one shows later whether something was learned since the merge.
     apart[tallies.UPDATES] = core.tally[tallies.UPDATES]
     priors = float(added["priors"][0])
     core.mixed = core.mixed._replace(kind=INFORMATION, factor=max(1.0, priors), update_factor=1.0, apart=apart)
 
 
 def _goes_on(start: Any) -> bool:
-    """Is it a diagonal that has learned already? Then weights are averaged, each shard's by what it knows of them.
+    """Whether it is a diagonal that has learned already: then weights are averaged by their inverse variances.
 
-    A diagonal is no sum of its examples, and what shards change in it does not add up: the second round would go S
-    times too far.
+    A diagonal is not a sum over its examples, so the shards' changes do not add up: the second round would go S times
+    too far.
     """
     return isinstance(start.table, DiagonalTable) and start.rounds > 0
 
 
 def _priors(core: Any) -> float:
-    """How many starts the squared losses of a run have to be held against; nobody knows after it learned on."""
+    """How many starts the squared losses of a run are compared with; unknown if it learned after a merge."""
     mixed = core.mixed
     if mixed is None:
         return 1.0
@@ -139,12 +133,12 @@ def _priors(core: Any) -> float:
 
 
 def _unit(core: Any) -> float:
-    """The share of I that S began with: half of it, where one function became two opposite ones."""
+    """The multiple of I that S started with: one half where one function became two opposite ones."""
     return float(np.exp(core.table.numbers[slots.LOG_SCALE]))
 
 
-def _measured(added: dict[str, Floats], unit: float) -> dict[str, Floats]:
-    """What is told of the inverse of S, measured by another start."""
+def _in_units(added: dict[str, Floats], unit: float) -> dict[str, Floats]:
+    """The quantities with the inverse of S in units of another start."""
     found = {name: unit * array if name in OF_INVERSE else array for name, array in added.items()}
     return found | {"numbers": np.where(STEEPNESS, unit, 1.0) * added["numbers"]}
 
@@ -170,7 +164,7 @@ def _information(core: Any, like: Any) -> tuple[Floats, Floats]:
 
 
 def _check(core: Any) -> None:
-    """Refuse what is no sum of its examples."""
+    """Refuse a learner whose knowledge is not a sum over its examples."""
     if not isinstance(core, GaussianLearner):
         raise ValueError(
             "ellipsoids of models learned apart cannot be merged: replay the rows that cut (distributed.fit does, for "

@@ -1,4 +1,4 @@
-"""``merge``: one model of several that were learned apart."""
+"""``merge``: one model of several that were learned separately."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -21,20 +21,20 @@ WEIGHTS = {"mistakes": tallies.MISTAKES, "updates": tallies.UPDATES}
 
 
 def merge(models: Sequence[Any], *, weights: str = "uniform", start: Any = None) -> Any:
-    """One model of models that were learned apart, from different rows of the same kind.
+    """Merge models that were learned separately, on different rows of the same kind.
 
-    The hypotheses are mixed in the space in which the learner adds up examples, so that its certificates go on holding,
-    with sums weighted as the models are; AROW and the second-order Perceptron add up what they know, exactly. Models
-    must be of one class, with the same parameters, labels, and features; those that no way is known for are refused. A
-    mixture of kernel models holds the support patterns of all. The result learns on, is saved and merged again like any
-    other model.
+    The hypotheses are averaged in the space in which the learner adds up examples, so that its certificates still hold,
+    with sums weighted as the models are; AROW and the second-order Perceptron add up their information exactly. Models
+    must be of one class, with the same parameters, labels, and features; learners that cannot be merged are refused. A
+    mixture of kernel models holds the support patterns of all. The result can learn on, be saved and be merged again
+    like any other model.
 
     Parameters
     ----------
-    models : of one class, which have learned; they are not changed
+    models : fitted models of one class; they are not changed
     weights : {"uniform", "mistakes", "updates"}
-        What each counts: the same, or in proportion to what happened to it.
-    start : the model that all of them began with, as copies; None where each began with nothing
+        The weights of the models: equal, or in proportion to their mistakes or updates.
+    start : the model of which all were copies when they began to learn; None if each began without one
 
     Examples
     --------
@@ -81,7 +81,7 @@ def merge(models: Sequence[Any], *, weights: str = "uniform", start: Any = None)
 
 
 def same_width(models: list[Any]) -> list[Any]:
-    """The models as they would be if all had met the features that some have met, where features may be added."""
+    """The models widened to the features that any of them has seen, where features may be added."""
     width = max(model._core.width for model in models)
     grown = []
     for model in models:
@@ -112,7 +112,7 @@ def shares_of(counts: list[float]) -> list[float]:
 
 
 def contribution(model: Any, start: Any = None) -> Part:
-    """What a model that began as ``start`` contributes."""
+    """What a model that began as a copy of ``start`` contributes."""
     core, began = model._core, None if start is None else start._core
     own = sums.take_sums(core, began)
     with one_thread():
@@ -122,7 +122,7 @@ def contribution(model: Any, start: Any = None) -> Part:
 
 
 def _ways(core: Any) -> tuple[Any, Any]:
-    """How a learner of this kind gives what it contributes, and takes what all have contributed."""
+    """The functions that extract the contribution of a learner of this kind, and that apply the sum of all."""
     if isinstance(core, CopiesLearner):
         return ellipsoid_classifier.take_copies, ellipsoid_classifier.put_copies
     if isinstance(core, ExpansionLearner):
@@ -135,7 +135,7 @@ def _ways(core: Any) -> tuple[Any, Any]:
 
 
 def put_together(part: Part, like: Any, start: Any, weights: str = "uniform", cap: float = 1.0) -> Any:
-    """The model of all shards, ``like`` being one of theirs, and ``start`` that of all."""
+    """The merged model of all shards; ``like`` is one of their models, ``start`` the one they began as, or None."""
     model = deepcopy(like if start is None else start)
     core, began = model._core, None if start is None else start._core
     core.split |= bool(part.largest["split"][0])
@@ -148,6 +148,8 @@ def put_together(part: Part, like: Any, start: Any, weights: str = "uniform", ca
         core.counted = known, core.rounds, []
     with one_thread():
         _ways(core)[1](core, part, began)
+    # They hold references to the tables of before.
+    core.fast = core.named = core._predictor = None
     return model
 
 

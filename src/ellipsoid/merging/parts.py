@@ -1,7 +1,7 @@
-"""What a shard contributes to the model of all: sums that are weighted, sums that are added, and largest values.
+"""What shards contribute to the merged model: weighted sums, plain sums, and maxima.
 
-The sums of several shards are added in pairs, by a fixed tree over the numbers of the shards: whoever adds them, and
-when, changes no bit.
+The contributions of shards are added in pairs by a fixed tree over the numbers of the shards, so that the result is the
+same to the bit whoever adds them, and when.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +15,10 @@ Item = TypeVar("Item")
 
 
 class Part(NamedTuple):
-    """The sums of ``shards`` shards whose weights sum to ``coefficient``.
+    """The contribution of ``shards`` shards whose weights sum to ``coefficient``.
 
-    ``weighted`` are sums of arrays times their weights, ``added`` plain sums, ``largest`` maxima, ``heaviest`` maxima
-    of arrays times their weights.
+    ``weighted`` are sums of arrays times the weights of their shards, ``added`` plain sums, ``largest`` maxima, and
+    ``heaviest`` maxima of arrays times the weights.
     """
 
     shards: int
@@ -29,7 +29,7 @@ class Part(NamedTuple):
     heaviest: dict[str, Floats]
 
     def times(self, coefficient: float) -> "Part":
-        """The part of one shard with another weight than 1."""
+        """The contribution of a shard with another weight than 1."""
         return self._replace(
             coefficient=coefficient * self.coefficient,
             weighted={name: coefficient * array for name, array in self.weighted.items()},
@@ -37,12 +37,12 @@ class Part(NamedTuple):
         )
 
     def mean(self, name: str) -> Floats:
-        """A weighted sum over the weights."""
+        """The weighted mean of an array."""
         return self.weighted[name] / self.coefficient
 
 
 def add_two(left: Part, right: Part) -> Part:
-    """The part of both."""
+    """The contribution of both."""
     return Part(
         left.shards + right.shards,
         left.coefficient + right.coefficient,
@@ -58,7 +58,7 @@ def _both(function: Any, left: dict[str, Floats], right: dict[str, Floats]) -> d
 
 
 def in_pairs(items: Sequence[Item], join: Callable[[Item, Item], Item]) -> Item:
-    """Join neighbours, then neighbours of these, until one is left.
+    """Join neighbours, then the results that are neighbours, until one is left.
 
     >>> in_pairs("abcde", lambda left, right: f"({left}{right})")
     '(((ab)(cd))e)'

@@ -1,4 +1,4 @@
-"""The tallies of shards as one: sums weighted as the hypotheses are, counts of all rows, largest values."""
+"""Merges the tallies of shards: sums weighted as the hypotheses are, counts over all rows, and maxima."""
 
 from math import inf
 from typing import Any
@@ -13,12 +13,12 @@ from ellipsoid.representation.window.table import WindowTable
 
 from .parts import Part
 
-# Roundings of a merge beside one for each shard.
+# Roundings of a merge in addition to one for each shard.
 MERGE_ROUNDINGS = 8.0
 
 
 def final_sums(core: Any) -> Floats:
-    """The tally of a learner, with the multipliers of a window that are about to become final."""
+    """The tally of a learner, including the multipliers in its window, which become final when it is merged."""
     tally: Floats = core.tally.copy()
     if isinstance(core.table, WindowTable):
         alphas = core.table.slots.alphas()
@@ -28,12 +28,12 @@ def final_sums(core: Any) -> Floats:
 
 
 def take_sums(core: Any, start: Any) -> dict[str, dict[str, Floats]]:
-    """What the sums of a learner contribute; ``start`` is the learner that all shards began with, or None."""
+    """What the tally of a learner contributes; ``start`` is the learner that all shards began with, or None."""
     tally, mixed = final_sums(core), core.mixed
     apart = np.zeros(tallies.SIZE) if mixed is None else mixed.apart
     whole = sums_of_all(core) + (tally - core.tally)
     before = np.zeros(tallies.SIZE) if start is None else sums_of_all(start) + (final_sums(start) - start.tally)
-    # What the start was mixed of is known from there; it may have been mixed again since.
+    # Merges before the start are counted there; only a merge since then belongs to this shard.
     past = None if start is None else start.mixed
     own = mixed if mixed is not None and (past is None or mixed.rounds > past.rounds) else None
     known = drift.known(core.tally) and drift.known(core.tally, tallies.HELD)
@@ -61,7 +61,7 @@ def before_counts(start: Any) -> Floats:
 
 
 def put_sums(core: Any, part: Part, start: Any, weights: str, cap: float) -> None:
-    """Let the learner, a copy of one of the shards' or of their start, have the sums of all."""
+    """Give the learner, a copy of one of the shards' or of their start, the merged tally."""
     past = None if start is None else start.mixed
     largest = part.largest["mixed"]
     tally, apart = np.zeros(tallies.SIZE), np.zeros(tallies.SIZE)

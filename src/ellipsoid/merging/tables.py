@@ -1,9 +1,11 @@
-"""How the hypotheses of shards are mixed: in the dual space of the learner, theta for a link, the weights elsewhere.
+"""Mixes the hypotheses of shards in the dual space of the learner: theta for a link, the weights elsewhere.
 
-``take_tables`` gives what a learner contributes, weighted and added; ``put_tables`` makes of the mixture a table that
-learns on. ``sums`` below are sums of hypotheses over rounds, of which an average is made, over ``rows`` of them.
+``take_tables`` extracts what a learner contributes; ``put_tables`` makes a table of the mixture that can learn on.
+Where hypotheses are averaged, ``sums`` below is the sum of the hypotheses of all rounds, and ``rows`` the number of
+rounds.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,47 +27,50 @@ Taken = tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]
 
 
 def sum_of_hypotheses(core: Any) -> Floats:
-    """The sum of the hypotheses of all rounds, of which the average is one over their number."""
-    rounds = core.rounds
-    total: Floats = rounds * core.table.weights(core.scores, rounds)
-    return total
+    """The sum of the hypotheses of all rounds, in units in which a margin of 1 is one."""
+    total: Floats = core.rounds * core.table.weights(core.scores, core.rounds)
+    return total / core.table.goal if isinstance(core.table, ScaledTable) else total
+
+
+def rows_and_sums(core: Any, start: Any, sum_of: Callable[[Any], Floats] = sum_of_hypotheses) -> dict[str, Floats]:
+    """The number of rows learned since ``start`` and, if they are averaged, the sum of the hypotheses since then."""
+    found = {"rows": np.array([float(core.rounds - (0 if start is None else start.rounds))])}
+    if core.average:
+        found["sums"] = sum_of(core)
+        if start is not None and start.rounds:
+            found["sums"] = found["sums"] - sum_of(start)
+    return found
 
 
 def take_tables(core: Any, start: Any) -> Taken:
-    """What a learner's table contributes, weighted, added, and the largest; ``start`` is where it began, or None."""
+    """The weighted sums, plain sums and maxima of a learner's table; ``start`` is the learner it began as, or None."""
     table, scores = core.table, core.scores
     if isinstance(table, LinkTable):
         weighted = {"W": table.theta(scores).copy()}
     elif isinstance(table, PowerTable):
         weighted = {"W": table.dual(scores).copy(), "numbers": table.numbers[[ROW_WEIGHT]]}
     elif isinstance(table, ScaledTable):
-        # In units of which a margin of 1 is one.
+        # In units in which a margin of 1 is one.
         weighted = {"W": table.weights(scores, 0) / table.goal, "numbers": table.numbers[[ROW_WEIGHT]]}
     elif isinstance(table, LinearTable | WindowTable):
         weighted = {"W": np.array(table.weights(scores, 0))}
     else:
         raise ValueError(f"models that keep a {type(table).__name__} cannot be merged")
-    added = {"rows": np.array([float(core.rounds - (0 if start is None else start.rounds))])}
+    added = rows_and_sums(core, start)
     if isinstance(table, ScaledTable):
         before = 0.0 if start is None else start.table.numbers[SKIPPED]
         added["skipped"] = np.array([table.numbers[SKIPPED] - before])
-    if core.average:
-        goal = table.goal if isinstance(table, ScaledTable) else 1.0
-        added["sums"] = sum_of_hypotheses(core) / goal
-        if start is not None and start.rounds:
-            added["sums"] -= sum_of_hypotheses(start) / (start.table.goal if isinstance(table, ScaledTable) else 1.0)
     return weighted, added, {}
 
 
 def put_tables(core: Any, part: Part, start: Any) -> None:
-    """Let the learner, whose tally is the mixed one already, hold the mixture."""
+    """Give the learner, whose tally is already the merged one, the merged table."""
     W, scores, rounds = part.mean("W"), core.scores, core.rounds
     by_class, width = core.table.by_class, core.width
     core.table = table = core.new_table(by_class)
     table.reserve(scores, width)
-    core.fast = core.named = core._predictor = None
     rows = float(part.added["rows"][0])
-    # Where no row came, nothing was averaged: the mixture stands for itself.
+    # Without rows there is no average, and the mixture takes its place.
     mean = part.added["sums"] / rows if core.average and rows > 0.0 else None
     if isinstance(table, LinkTable):
         table.dual[: 1 + width, :scores] = W.T
@@ -84,7 +89,7 @@ def put_tables(core: Any, part: Part, start: Any) -> None:
     else:
         linear._oriented(linear.W)[:scores, : 1 + width] = W
     if core.average:
-        # Of a table with a scale U alone holds what was sum_of_hypotheses, with the sign turned.
+        # In a table with a scale U alone is the sum of hypotheses, with the opposite sign.
         U = -rounds * mean if isinstance(table, ScaledTable) else rounds * (W - mean)
         linear._oriented(linear.U)[:scores, : 1 + width] = U
     if isinstance(table, ScaledTable):

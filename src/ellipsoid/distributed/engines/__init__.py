@@ -1,1 +1,1 @@
-"""Who runs tasks: this process, processes of this machine, or the workers of a Dask cluster."""
+"""Engines that run tasks: this process, processes of this machine, or the workers of a Dask cluster."""

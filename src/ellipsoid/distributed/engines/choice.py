@@ -1,4 +1,4 @@
-"""Which engine a run gets, by what it was told: a Dask client, the address of a scheduler, or nothing."""
+"""Chooses the engine of a run by its arguments ``client`` and ``workers``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from .in_process import InProcess
 
 @contextmanager
 def engine_of(client: Any, workers: int | None = None) -> Iterator[Engine]:
-    """The engine for a Dask client or the address of a scheduler, the word "here", or None: the current client of Dask,
-    else processes here. It is let go of at the end.
+    """The engine for a Dask client, the address of a scheduler, or "here"; it is closed at the end.
+
+    None means the current client of Dask if there is one, else processes of this machine.
     """
     engine = _chosen(client, workers)
     try:
@@ -45,7 +46,7 @@ def _chosen(client: Any, workers: int | None) -> Engine:
 
 
 def _current_client() -> Any:
-    """Dask's client of this process, if there is one; Dask is not imported for the question."""
+    """Dask's client of this process, if there is one; Dask is not imported to find out."""
     if "distributed" not in sys.modules:
         return None
     from distributed import get_client

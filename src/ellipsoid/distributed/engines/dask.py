@@ -1,7 +1,7 @@
-"""The workers of a Dask cluster: native futures, no scattered data, no collective communication.
+"""The engine of the workers of a Dask cluster, by Dask's futures.
 
-Arguments travel inside the tasks, so that the scheduler can run any task again, whoever has died: scattered data would
-die with their worker. A large model travels as a file, where the run has a folder for it that all workers see.
+Arguments travel inside the tasks, so that the scheduler can run every task again, whichever worker died; scattered data
+would be lost with their worker. A large model travels as a file, if the run has a folder that all workers can read.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 from .engine import LostWorkers, NoWorkers
 from .parcel import Parcel, can_read, is_large, with_parcels, wrap
 
-# How often it is looked whether a worker that is waited for still lives.
+# How often workers are checked for life while all are asked.
 LOOK_SECONDS = 1.0
-# How long a task is waited for that nobody ends before it is looked whether there are workers at all, and how long
-# there may be none: others may be on their way.
+# After how long without a finished task it is checked whether there are workers at all, and for how long there may be
+# none: new ones may be starting.
 IDLE_SECONDS, PATIENCE_SECONDS = 5.0, 300.0
-# How long the first worker may take to come.
+# How long to wait for the first worker.
 START_SECONDS = 60
 
 
@@ -32,31 +32,32 @@ class Dask:
     folder: Any = None
 
     def __init__(self, client: Any) -> None:
-        _need_dask()
+        if find_spec("distributed") is None:
+            raise ImportError("a cluster is run by Dask: pip install 'ellipsoid[distributed]'")
         from distributed import Client
 
         self._own = isinstance(client, str)
         self.client = Client(client, set_as_default=False) if self._own else client
         self._held: list[Any] = []
         self._parcels: list[Parcel] = []
-        self._told = False
+        self._warned = False
         self._workers()
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str, turn: int | None = None) -> Any:
-        """Hand a task to the scheduler.
+        """Submit a task to the scheduler, preferably to the worker whose turn it is.
 
-        Left to itself it gives most tasks to the worker that has the model, and the others must steal them, for which
-        that worker has no time while it learns: they waited for a second. A wish, so that any worker may help out.
+        By itself the scheduler gives most tasks to the worker that has the model; the others have to steal them, to
+        which that worker does not respond while it learns: they waited for a second. Any worker may still help out.
         """
         function, args = with_parcels(function, args)
-        wish: dict[str, Any] = {}
+        preferred: dict[str, Any] = {}
         if turn is not None and self._known:
-            wish = {"workers": [self._known[turn % len(self._known)]], "allow_other_workers": True}
+            preferred = {"workers": [self._known[turn % len(self._known)]], "allow_other_workers": True}
         with warnings.catch_warnings():
-            # The model is meant to be in the task: from there the scheduler sends it again after a loss.
+            # The model is in the task on purpose: the scheduler can send it again after a loss.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             try:
-                future = self.client.submit(function, *args, key=key, pure=False, **wish)
+                future = self.client.submit(function, *args, key=key, pure=False, **preferred)
             except Exception as error:
                 if self.client.status in ("running", "connecting"):
                     raise
@@ -67,14 +68,14 @@ class Dask:
         return future
 
     def _workers(self) -> list[str]:
-        """Addresses of the workers that take tasks now: one whose memory is full is paused, and may be so for ever."""
+        """Addresses of the workers that take tasks; one whose memory is full is paused, perhaps for ever."""
         found = self.client.scheduler_info(n_workers=-1)["workers"]
-        self._known = [name for name, told in found.items() if told.get("status", "running") == "running"]
+        self._known = [name for name, info in found.items() if info.get("status", "running") == "running"]
         return self._known
 
     def send(self, value: Any, key: str) -> Any:
-        """A task that returns it: the scheduler has it in the task, and can send it on whoever dies. A large one is
-        left in the folder, if all workers see it there.
+        """A task that returns the value, which the scheduler can run again; a parcel if the value is large and all
+        workers can read the folder.
         """
         self._workers()
         if is_large(value) and self.folder is not None:
@@ -82,15 +83,15 @@ class Dask:
             self._parcels.append(parcel)
             if all(self.everywhere(can_read, parcel.path).values()):
                 return parcel
-            self._tell(f"not every worker sees the folder {self.folder} of the checkpoint")
+            self._warn(f"not every worker sees the folder {self.folder} of the checkpoint")
         elif is_large(value):
-            self._tell("the run has no checkpoint, in whose folder it could be left for them")
-        return self.submit(hold, value, key=key)
+            self._warn("the run has no checkpoint, in whose folder it could be left for them")
+        return self.submit(identity, value, key=key)
 
-    def _tell(self, why: str) -> None:
-        """Say once why a large model takes the slow way."""
-        if not self._told:
-            self._told = True
+    def _warn(self, why: str) -> None:
+        """Warn once that a large model is sent through the scheduler."""
+        if not self._warned:
+            self._warned = True
             warnings.warn(f"a model of more than 32 MB is sent to workers through the scheduler: {why}", stacklevel=2)
 
     def result(self, future: Any) -> Any:
@@ -111,7 +112,7 @@ class Dask:
             raise LostWorkers(f"the task {future.key} was given up: {error}") from error
 
     def as_done(self, futures: Iterable[Any]) -> Iterator[Any]:
-        """Futures as they are done, well or badly; without workers they never would be."""
+        """Yield the futures as they are done, successfully or not; raise `NoWorkers` if there are no workers."""
         done: SimpleQueue[Any] = SimpleQueue()
         left, gone = 0, None
         for future in futures:
@@ -122,7 +123,7 @@ class Dask:
                 yield done.get(timeout=IDLE_SECONDS)
                 left, gone = left - 1, None
             except Empty:
-                with suppress(OSError):  # where the scheduler is gone its tasks are given up by Dask itself
+                with suppress(OSError):  # if the scheduler is gone, Dask cancels its tasks
                     gone = None if self._workers() else gone or monotonic()
                 if gone is not None and monotonic() - gone > PATIENCE_SECONDS:
                     raise NoWorkers(
@@ -131,7 +132,7 @@ class Dask:
                     ) from None
 
     def forget(self) -> None:
-        """Let workers drop what they hold, at once: results of a round that is over would fill their memory."""
+        """Release all futures now: results of past rounds would fill the memory of the workers."""
         held, self._held = self._held, []
         for future in held:
             future.release()
@@ -140,8 +141,9 @@ class Dask:
             parcel.discard()
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
-        """Ask every worker that is there now, by a task each; one that dies on it is not asked again, nor waited for:
-        its task may be run by nobody else, and would never end.
+        """Call the function on every present worker by a task of its own.
+
+        A worker that dies is not waited for: no other worker may run its task, which would never end.
         """
         from distributed import wait
 
@@ -171,17 +173,11 @@ class Dask:
         return found
 
     def close(self) -> None:
-        """Close a client that was opened for an address."""
+        """Close the client if this engine opened it, for an address."""
         if self._own:
             self.client.close()
 
 
-def hold(value: Any) -> Any:
-    """The value that a task was given."""
+def identity(value: Any) -> Any:
+    """The value itself, as the result of a task."""
     return value
-
-
-def _need_dask() -> None:
-    """Say what to install where Dask is missing."""
-    if find_spec("distributed") is None:
-        raise ImportError("a cluster is run by Dask: pip install 'ellipsoid[distributed]'")

@@ -1,9 +1,7 @@
-"""The interface of an engine: how a run over shards has its tasks run, and gets their results.
+"""The interface of an engine, which runs the tasks of a run over shards and returns their results.
 
-An engine is asked to ``submit`` a function, to ``send`` a model to who needs it, to give the ``result`` of what was
-submitted, and to say what is done as it comes, ``as_done``. What was submitted may be an argument of what is submitted
-next. A task is a function of its arguments alone, so that a task whose worker died is run once more, elsewhere, with
-the same result.
+What ``submit`` and ``send`` return may be an argument of a later task. A task is a function of its arguments alone, so
+that a task whose worker died can be run again elsewhere with the same result.
 """
 
 from __future__ import annotations
@@ -13,37 +11,35 @@ from typing import Any, Protocol
 
 
 class LostWorkers(RuntimeError):
-    """A task whose workers died, several times: the task may be what kills them."""
+    """The workers of a task died several times; the task itself may be the reason."""
 
 
 class NoWorkers(RuntimeError):
-    """Nobody is there to run a task, and nobody comes: to send it again would help nothing."""
+    """There are no workers, so that sending a task again would not help."""
 
 
 class Engine(Protocol):
-    """Whoever runs tasks. ``folder``: where large models may be left for workers to read."""
+    """Runs tasks. In ``folder`` large models may be written for workers to read."""
 
     folder: Any
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str, turn: int | None = None) -> Any:
-        """Begin a task; what comes back stands for its result. Tasks of different turns go to different workers, as far
-        as there are enough of them and they live.
-        """
+        """Start a task and return its future. Tasks with different ``turn`` prefer different workers."""
 
     def send(self, value: Any, key: str) -> Any:
-        """What stands for a value that many tasks are given."""
+        """Make a value available to many tasks; what is returned is given to them in its place."""
 
     def result(self, future: Any) -> Any:
-        """The result of a task, or its exception; `LostWorkers` where it got none."""
+        """Wait for the result of a task, or raise its exception; `LostWorkers` if its workers died."""
 
     def as_done(self, futures: Iterable[Any]) -> Iterator[Any]:
-        """The same futures, each when it is done."""
+        """Yield the futures as they are done, successfully or not."""
 
     def forget(self) -> None:
-        """Nothing that was submitted is needed any more."""
+        """Release all that was submitted or sent so far."""
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
-        """The results of a function on every worker, by its name."""
+        """Call a function on every worker; the results by the names of the workers."""
 
     def close(self) -> None:
-        """Let go of what this engine has started itself."""
+        """Close what this engine has started itself."""

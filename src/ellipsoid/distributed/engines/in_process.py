@@ -1,4 +1,4 @@
-"""Tasks run in this process, one after another, when their results are wanted."""
+"""The engine that runs tasks in this process, one after another, when their results are asked for."""
 
 from __future__ import annotations
 
@@ -7,47 +7,47 @@ from typing import Any
 
 
 class LocalTask:
-    """A task of this process: run when somebody asks for its result, once."""
+    """A task that is run once, when its result is first asked for."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.function, self.args, self.done = function, args, False
 
     def result(self) -> Any:
-        """Its result."""
+        """The result; the first call runs the task."""
         if not self.done:
             self.value = self.function(*(arg.result() if isinstance(arg, LocalTask) else arg for arg in self.args))
-            # What it was made of is no longer needed.
+            # The arguments are no longer needed, and may be large.
             self.done, self.args = True, ()
         return self.value
 
 
 class InProcess:
-    """Every task is run here, when its result is wanted."""
+    """See `Engine`: tasks are run here, when their results are asked for."""
 
     folder: Any = None
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str, turn: int | None = None) -> Any:
-        """Note it."""
+        """A task that has not been run yet."""
         return LocalTask(function, args)
 
     def send(self, value: Any, key: str) -> Any:
-        """It is here."""
+        """The value itself."""
         return value
 
     def result(self, future: Any) -> Any:
-        """Run it."""
+        """Run the task, unless it was run before."""
         return future.result()
 
     def as_done(self, futures: Iterable[Any]) -> Iterator[Any]:
-        """One after another."""
+        """The futures in their order, none of which has been run."""
         yield from futures
 
     def forget(self) -> None:
-        """Results go with who asked for them."""
+        """Nothing to release: results belong to the caller."""
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
-        """There is this process alone."""
+        """Call the function in this process, the only worker."""
         return {"this process": function(*args)}
 
     def close(self) -> None:
-        """Nothing was started."""
+        """Nothing to close."""

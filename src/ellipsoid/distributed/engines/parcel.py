@@ -1,8 +1,8 @@
-"""A large model is broadcast to workers as one file that they can all read, instead of a copy inside each task.
+"""Parcels: large models that are sent to workers as one file that they can all read, instead of inside each task.
 
-A model inside a task is held by the scheduler, which can send it again after a loss; of a large one that would be a
-copy for each task, through one process. So it is written once, and tasks are given its name and its SHA-256. A worker
-keeps the last one that it has read.
+A small model travels inside its tasks: the scheduler holds it, and can send it again after a loss. A large one would be
+copied for every task through one process. So it is written to a file once, and tasks get the path and the SHA-256. A
+worker keeps the last model that it has read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from ellipsoid.streams.atomic import atomic_write
 
-# Bytes up to which a model travels inside its tasks.
+# The most bytes of a model that travels inside its tasks.
 LARGE_MODEL = 32 << 20
 
 _reading = threading.Lock()
@@ -27,13 +27,13 @@ _last: dict[str, Any] = {}
 
 @dataclass(frozen=True)
 class Parcel:
-    """Where a model lies, and the SHA-256 of its bytes."""
+    """The file of a model, and the SHA-256 of its bytes."""
 
     path: str
     digest: str
 
     def opened(self) -> Any:
-        """The model, read unless it was the last one here."""
+        """The model; it is read unless it is the last one that this process has read."""
         with _reading:
             if self.digest not in _last:
                 _last.clear()
@@ -55,7 +55,7 @@ class Parcel:
 
 
 class _Hashed:
-    """A file whose bytes are counted into a digest as they are written."""
+    """A file whose SHA-256 is computed as it is written."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file, self.sum = file, hashlib.sha256()
@@ -66,7 +66,7 @@ class _Hashed:
 
 
 def is_large(value: Any) -> bool:
-    """Would a value make a task of more than `LARGE_MODEL` bytes? Its arrays are not copied for the question."""
+    """Whether a value has more than `LARGE_MODEL` bytes when pickled; its arrays are not copied to find out."""
     arrays: list[Any] = []
     rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
     return len(rest) + sum(array.raw().nbytes for array in arrays) > LARGE_MODEL
@@ -82,15 +82,15 @@ def wrap(value: Any, folder: Any, key: str) -> Parcel:
 
 
 def with_parcels(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """A task whose parcels are opened where it runs."""
+    """The same task, but opening its parcels on the worker."""
     return (opening, (function, *args)) if any(isinstance(arg, Parcel) for arg in args) else (function, args)
 
 
 def opening(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function with what is in its parcels."""
+    """Call a function with the contents of its parcels."""
     return function(*(arg.opened() if isinstance(arg, Parcel) else arg for arg in args))
 
 
 def can_read(path: str) -> bool:
-    """Is a file there, as seen from here?"""
+    """Whether this process sees the file."""
     return os.path.exists(path)

@@ -1,4 +1,4 @@
-"""Processes of this machine, by joblib's loky, which scikit-learn has brought along."""
+"""The engine of processes of this machine, by joblib's loky, which scikit-learn depends on."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from .engine import LostWorkers
 from .parcel import Parcel, is_large, with_parcels, wrap
 
-# Processes that nobody uses now, by who started them and how many there are: the next engine goes on with them.
+# Idle pools by the process that started them and their number of workers; the next engine takes one over.
 _idle: dict[tuple[int, int], list[Any]] = {}
 
 
-def _end_with(starter: int) -> None:
-    """In a process of the pool: end when who started it has been killed, whatever is being learned for nobody then."""
+def _exit_with(starter: int) -> None:
+    """Run in each process of a pool: exit when the process that started the pool is gone."""
 
     def watch() -> None:
         while os.getppid() == starter:
@@ -29,15 +29,15 @@ def _end_with(starter: int) -> None:
     Thread(target=watch, name="ellipsoid starter", daemon=True).start()
 
 
-class Joined(NamedTuple):
-    """A small task over results that lie here already: it is done by who asks for it."""
+class DriverTask(NamedTuple):
+    """A small task over results of other tasks, which are in this process already: it is run here, on demand."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
 
 
 class Loky:
-    """An engine of ``workers`` processes; by default as many as this process may use processors."""
+    """An engine of ``workers`` processes; by default one for each processor that this process may use."""
 
     folder: Any = None
 
@@ -48,12 +48,12 @@ class Loky:
             raise ValueError(f"there must be a worker at least, got {workers}")
         self._parcels: list[Parcel] = []
         self._pool: Any = None
-        self._begun: list[Any] = []
+        self._started: list[Any] = []
 
     def _start(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Hand a task to the processes that there are, or to new ones where some of those have died.
+        """Submit a task to the present pool, or to a new one if some of its processes have died.
 
-        They are not the ones that ``joblib.Parallel`` keeps for itself, which expects to have started them.
+        ``joblib.Parallel`` has a pool of its own, which cannot be shared: it expects to have started it.
         """
         from joblib.externals.loky import ProcessPoolExecutor
 
@@ -64,21 +64,21 @@ class Loky:
                 future = self._pool.submit(function, *args)
         if future is None:
             self._pool = ProcessPoolExecutor(
-                self.workers, timeout=600, env={"OMP_NUM_THREADS": "1"}, initializer=_end_with, initargs=(os.getpid(),)
+                self.workers, timeout=600, env={"OMP_NUM_THREADS": "1"}, initializer=_exit_with, initargs=(os.getpid(),)
             )
             future = self._pool.submit(function, *args)
-        self._begun.append(future)
+        self._started.append(future)
         return future
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str, turn: int | None = None) -> Any:
-        """Hand a task to a process, unless it waits for others."""
-        if any(self._stands_for(arg) for arg in args):
-            return Joined(function, args)
+        """Submit a task to a process; one whose arguments are futures is run here, when its result is asked for."""
+        if any(self._is_future(arg) for arg in args):
+            return DriverTask(function, args)
         function, args = with_parcels(function, args)
         return self._start(function, *args)
 
     def send(self, value: Any, key: str) -> Any:
-        """It travels with every task, a large one as a file."""
+        """The value itself, which travels with every task, or a parcel if it is large."""
         if not is_large(value):
             return value
         parcel = wrap(value, self.folder or tempfile.gettempdir(), key)
@@ -86,55 +86,56 @@ class Loky:
         return parcel
 
     @staticmethod
-    def _stands_for(arg: Any) -> bool:
-        return isinstance(arg, Joined) or (hasattr(arg, "add_done_callback") and hasattr(arg, "result"))
+    def _is_future(arg: Any) -> bool:
+        return isinstance(arg, DriverTask) or (hasattr(arg, "add_done_callback") and hasattr(arg, "result"))
 
     def result(self, future: Any) -> Any:
         """Wait for a result."""
         from joblib.externals.loky.process_executor import BrokenProcessPool
 
-        if isinstance(future, Joined):
-            return future.function(*(self.result(arg) if self._stands_for(arg) else arg for arg in future.args))
+        if isinstance(future, DriverTask):
+            return future.function(*(self.result(arg) if self._is_future(arg) else arg for arg in future.args))
         try:
             return future.result()
         except BrokenProcessPool as error:
             raise LostWorkers(f"a process of this machine died: {error}") from error
 
     def as_done(self, futures: Iterable[Any]) -> Iterator[Any]:
-        """Futures as they are done, well or badly."""
+        """Yield the futures as they are done, successfully or not."""
         from concurrent.futures import as_completed
 
         waiting = list(futures)
-        below = {self._below(future): future for future in waiting}
+        below = {self._process_future(future): future for future in waiting}
         for done in as_completed(below):
             yield below[done]
 
-    def _below(self, future: Any) -> Any:
-        """The process's own future that a task waits for."""
-        return self._below(future.args[0]) if isinstance(future, Joined) else future
+    def _process_future(self, future: Any) -> Any:
+        """The future of the pool that a task waits for."""
+        return self._process_future(future.args[0]) if isinstance(future, DriverTask) else future
 
     def forget(self) -> None:
-        """Results lie here, and go with who asked for them; files do not."""
-        self._begun = [future for future in self._begun if not future.done()]
+        """Remove the files of large models; results belong to the caller."""
+        self._started = [future for future in self._started if not future.done()]
         parcels, self._parcels = self._parcels, []
         for parcel in parcels:
             parcel.discard()
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
-        """All processes are like one another; one that dies on it is not asked again."""
+        """Call the function in one process, since all are alike; nothing is returned if it dies."""
         function, args = with_parcels(function, args)
         with suppress(LostWorkers):
             return {"a process of this machine": self.result(self._start(function, *args))}
         return {}
 
     def close(self) -> None:
-        """Idle processes wait for the next engine, and end by themselves where none comes.
+        """Leave idle processes to the next engine; they exit by themselves after a time.
 
-        A run that was broken off has left tasks behind, for which Python would wait before it exits: they are ended.
+        After an interrupted run the pool is killed with its unfinished tasks, for which Python would wait at exit.
         """
         pool, self._pool = self._pool, None
-        if any(not future.done() for future in self._begun):
-            # A pool that is ended looks for tasks that it has just given up, where it still has their numbers.
+        if any(not future.done() for future in self._started):
+            # While it is killed, the pool would look for tasks that are already gone if their numbers were still
+            # queued.
             with suppress(AttributeError, Empty):
                 while True:
                     pool._work_ids.get_nowait()
