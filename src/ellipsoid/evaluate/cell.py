@@ -1,7 +1,7 @@
 """One cell of an experiment: one learner, one order of the rows, some passes over them.
 
-A cell is all that a table needs, and it is written as JSON on its own, so that an experiment can be
-interrupted, taken up again, spread over processes, and looked into row by row afterwards.
+A cell holds all that a table needs, and is a JSON file of its own, so that an experiment can be interrupted, resumed,
+spread over processes, and examined afterwards.
 """
 
 from __future__ import annotations

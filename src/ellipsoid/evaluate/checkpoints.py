@@ -1,13 +1,12 @@
-"""When to look at a run: few places, the same ones however the stream is cut into chunks.
+"""The rows at which the counts of a run are recorded: few, and the same however the stream is cut into chunks.
 
 Row t is a checkpoint if it is a power of two (so that a logarithmic axis shows the beginning) or a multiple
 of ``step``. The step is the smallest power of two that leaves at most `MOST` multiples, so that it follows
 from the number of rows alone; of a stream whose end is unknown it doubles on the way, and the odd multiples
 are forgotten. Either way the same rows remain.
 
-What is predicted is known for every row; what the learner counts, and the time, only where it is stopped.
-Stopping costs about as much as learning a hundred rows, so it happens at multiples of ``step`` that are also
-multiples of `SHORTEST_STRIDE`.
+Predictions are known for every row; what the learner counts, and the time, only where it is stopped. Stopping costs
+about as much as learning a hundred rows, so it happens only at multiples of ``step`` and of `SHORTEST_STRIDE`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def running_sum(total: float, values: Any) -> NDArray[np.float64]:
 
 
 class Checkpoints:
-    """The rows to look at, and the rows to stop at.
+    """The rows to record, and the rows to stop at.
 
     >>> marks = Checkpoints(n_rows=1000)
     >>> marks.step, list(marks.between(0, 40)), marks.stop_after(0), marks.stop_after(256)

@@ -1,9 +1,8 @@
-"""Several learners on the same rows in the same orders: the one way experiments are run here.
+"""`compare`: several learners on the same rows in the same orders.
 
-The rows of every learner are those of the training part, in file order or in the orders drawn from seeds
-(``numpy.random.default_rng(seed).permutation(n)``, the same in every pass). Every learner is measured
-test-then-train on them, and on the test part after each pass; the test part is the data set's own, or its
-last rows held out.
+Every learner learns the training part, in file order or in orders drawn from seeds
+(``numpy.random.default_rng(seed).permutation(n)``, the same in every pass). It is measured test-then-train, and on the
+test part after each pass; the test part is the data set's own, or its last rows held out.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ from .prequential import Progress, shifted
 class Protocol:
     """How the rows are presented.
 
-    ``seeds``: one run for each, in the order it draws; None stands for file order. ``hold_out``: the last
-    share of the rows kept for testing where the data has no test part. ``scale``: ``none``, ``unit`` or
-    ``standard``. ``announce``: tell the learners all labels of the training part beforehand. ``at_once``: no stream at
-    all; the models are fitted on so many rows, drawn by each seed, and tested on all others.
+    ``seeds``: one run for each, in the order it draws; None is file order. ``hold_out``: the share of the last rows
+    kept for testing where the data has no test part. ``scale``: ``none``, ``unit`` or ``standard``. ``announce``: the
+    learners get all labels of the training part beforehand. ``at_once``: no stream; the models are fitted on this many
+    rows, drawn by each seed, and tested on all others.
     """
 
     passes: int = 1
@@ -73,10 +72,9 @@ class Spread(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A learner's line in the table. ``error`` is test-then-train in the first pass, ``test_error`` that
-    after the last; the counts and seconds are of all passes. ``certificate`` is the tightest one of the
-    first order, which saw ``rows`` rows. The measures beside the error, and the errors of repeating the last label and
-    of saying the commonest so far, are of the first pass too; NaN where a row has several labels.
+    """A learner's line in the table. ``error`` is test-then-train in the first pass, ``test_error`` after the last; the
+    counts and seconds are of all passes. ``certificate`` is the tightest one of the first order, which saw ``rows``
+    rows. The other measures, and the errors of the two baselines, are of the first pass; NaN for label sets.
     """
 
     learner: str
@@ -98,9 +96,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Every cell, with the setting they were computed in, and each learner's class (``kinds``) and
-    parameters.
-    """
+    """Every cell, with the setting, and each learner's class (``kinds``) and parameters."""
 
     setting: dict[str, Any]
     kinds: dict[str, str]

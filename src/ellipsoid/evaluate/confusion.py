@@ -1,8 +1,8 @@
-"""Which label was predicted for which, beside two rules that learn nothing: repeat the last label, say the commonest.
+"""The confusion matrix of a stream, and two baselines that learn nothing: the last label, and the commonest so far.
 
-A learner that errs more often than one of these two is worth less than no learner. Kappa says how much of what such a
-rule leaves wrong the learner puts right: 1 if all, 0 if it is no better, below 0 if it is worse (Žliobaitė, Bifet,
-Read, Pfahringer, Holmes, "Evaluation methods and decision theory for classification of streaming data with temporal
+A learner that errs more often than one of these is worth less than no learner. Kappa is the share of a baseline's
+errors that the learner avoids: 1 if all, 0 if it is no better, below 0 if it is worse (Žliobaitė, Bifet, Read,
+Pfahringer, Holmes, "Evaluation methods and decision theory for classification of streaming data with temporal
 dependence", Machine Learning 2015).
 """
 
@@ -18,7 +18,7 @@ BLOCK = 1024
 
 
 class Confusion:
-    """Counts of true and predicted labels, as rows come; a prediction of None is one of no label.
+    """Counts of true and predicted labels; a prediction of None is one of no label.
 
     >>> found = Confusion()
     >>> found.add(np.array([None, "a", "a", "b"], dtype=object), np.array(["a", "a", "b", "b"]))
@@ -32,9 +32,9 @@ class Confusion:
         self.repeat_errors = 0
         self.majority_errors = 0
         # Places of labels in the order in which rows had them, and in which they were predicted: two orders, so that
-        # neither depends on how the rows were cut, nor what learns nothing on what was predicted.
+        # neither depends on how the stream was cut into chunks, and the baselines not on what was predicted.
         self._true: dict[Any, int] = {}
-        self._said: dict[Any, int] = {}
+        self._predicted: dict[Any, int] = {}
         self._pairs = np.zeros((0, 0), dtype=np.int64)
         self._counts = np.zeros(0, dtype=np.int64)
         self._last = -1
@@ -42,7 +42,7 @@ class Confusion:
     @property
     def labels(self) -> list[Any]:
         """Labels in the order in which rows had them, then those that were only predicted."""
-        return [*self._true, *(label for label in self._said if label not in self._true)]
+        return [*self._true, *(label for label in self._predicted if label not in self._true)]
 
     @property
     def matrix(self) -> NDArray[np.int64]:
@@ -50,7 +50,7 @@ class Confusion:
         labels = self.labels
         place = {label: k for k, label in enumerate(labels)}
         found = np.zeros((len(labels), len(labels)), dtype=np.int64)
-        found[: len(self._true), [place[label] for label in self._said]] = self._pairs
+        found[: len(self._true), [place[label] for label in self._predicted]] = self._pairs
         return found
 
     @property
@@ -64,28 +64,28 @@ class Confusion:
             self._add_block(predicted[start : start + BLOCK], y[start : start + BLOCK])
 
     def _add_block(self, predicted: NDArray[Any], y: NDArray[Any]) -> None:
-        true, said = _codes(self._true, y), _codes(self._said, predicted)
-        size, width = len(self._true), len(self._said)
+        true, guessed = _codes(self._true, y), _codes(self._predicted, predicted)
+        size, width = len(self._true), len(self._predicted)
         grown = size - len(self._counts), width - self._pairs.shape[1]
         self._pairs, self._counts = (
             np.pad(self._pairs, ((0, grown[0]), (0, grown[1]))),
             np.pad(self._counts, (0, grown[0])),
         )
-        known = said >= 0
-        self._pairs += np.bincount(true[known] * width + said[known], minlength=size * width).reshape(size, width)
+        known = guessed >= 0
+        self._pairs += np.bincount(true[known] * width + guessed[known], minlength=size * width).reshape(size, width)
         before = np.concatenate([[self._last], true[:-1]])
         self.repeat_errors += int((before != true).sum())
         came = np.zeros((len(true), size), dtype=np.int64)
         came[np.arange(len(true)), true] = 1
         so_far = self._counts + np.cumsum(came, axis=0) - came
-        commonest = so_far.argmax(axis=1)  # a tie goes to the label that was met first
+        commonest = so_far.argmax(axis=1)  # a tie goes to the label that came first
         self.majority_errors += int(((commonest != true) | (so_far.max(axis=1) == 0)).sum())
         self._counts += came.sum(axis=0)
         self._last = int(true[-1])
 
 
 def _codes(places: dict[Any, int], values: NDArray[Any]) -> NDArray[np.int64]:
-    """Places of labels, of new ones behind those that are known; -1 for None."""
+    """The places of labels, new ones after those that are known; -1 for None."""
     listed = values.tolist()
     for value in dict.fromkeys(listed):
         if value is not None:

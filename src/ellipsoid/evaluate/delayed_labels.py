@@ -1,6 +1,6 @@
-"""Delayed labels: a row is predicted when it arrives, and learned only after so many more have arrived.
+"""Delayed labels: a row is predicted when it arrives, and learned after ``delay`` more rows have arrived.
 
-The prediction of row t is then made by the model of rows 0 ... t - delay - 1. Rows whose label is still to come wait.
+The prediction of row t is then made by the model of rows 0 ... t - delay - 1.
 """
 
 from __future__ import annotations
@@ -27,25 +27,21 @@ def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, wei
     if hasattr(type(model), "_learn_predict") and not isinstance(X, list):
         return model._learn_predict(shown, X, y, classes, **given)
     predicted, labels = np.empty(len(y), dtype=object), y if isinstance(X, list) else y.tolist()
-    # Calls for single examples are the quickest where a row is one as it stands.
+    # Calls for single examples are the fastest where rows need no conversion.
     single = isinstance(X, np.ndarray) and X.dtype == np.float64 and hasattr(model, "learn_one")
     row = 0
     try:
         for i in range(len(y)):
             row = ahead + i
-            # A learner that has met no label yet has nothing to predict: None, which differs from every label.
+            # Before the first label there is nothing to predict: None, which differs from every label.
             known = hasattr(model, "n_features_in_")
-            if isinstance(X, list) or (single and known and X.shape[1] == model.n_features_in_):
-                predicted[i] = model.predict_one(shown[i]) if known else None
-                row = i
-                if known or classes is None:
-                    model.learn_one(X[i], labels[i], **({} if weight is None else {"weight": weight[i]}))
-                else:  # the first one, with which labels are announced
-                    own = {} if weight is None else {"sample_weight": weight[:1]}
-                    model.partial_fit(X[:1], y[:1], classes=classes, **own)
-            else:
-                predicted[i] = model.predict(shown[i : i + 1])[0] if known else None
-                row = i
+            one_by_one = isinstance(X, list) or (single and known and X.shape[1] == model.n_features_in_)
+            if known:
+                predicted[i] = model.predict_one(shown[i]) if one_by_one else model.predict(shown[i : i + 1])[0]
+            row = i
+            if one_by_one and (known or classes is None):
+                model.learn_one(X[i], labels[i], **({} if weight is None else {"weight": weight[i]}))
+            else:  # classes are announced with the first row
                 own = {} if weight is None else {"sample_weight": weight[i : i + 1]}
                 model.partial_fit(X[i : i + 1], y[i : i + 1], classes=None if known else classes, **own)
     except ValueError as error:
@@ -56,9 +52,7 @@ def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, wei
 
 @contextmanager
 def numbered_in_stream(late: DelayedLabels | None, numbers: Any) -> Iterator[None]:
-    """Within it an error that names a row names it by its number in the stream; ``numbers`` are those of the rows that
-    come.
-    """
+    """Within it an error that names a row gives its number in the stream; ``numbers`` are those of the next rows."""
     if late is not None:
         late.numbers = numbers = np.concatenate([late.numbers, numbers])
     try:
@@ -86,7 +80,7 @@ def drop_zero_weight_rows(first: int, X: Any, y: Any, weight: Any) -> tuple[Any,
     return numbers[kept], [X[i] for i in kept] if isinstance(X, list) else X[kept], y[kept], weight[kept]
 
 
-class NotedAnswers:
+class AnswerRecorder:
     """Wraps a learner of label sets or of intervals; ``answers`` are those of all its predictions, in their order."""
 
     def __init__(self, model: Any) -> None:
@@ -135,12 +129,12 @@ class DelayedLabels:
         """Predict the rows of X, each before the row that came ``delay`` rows earlier is learned."""
         if y.ndim == 2:
             raise ValueError("labels that come late must be one a row, not a matrix of them")
-        # Announced with rows that wait, and for the first that are learned.
+        # Announced with rows that are not learned yet, and needed for the first that are.
         self.classes = self.classes if classes is None else classes
         waiting = 0 if self.rows is None else len(self.labels)
         rows = X if self.rows is None else _joined(self.rows, X)
         labels = y if self.labels is None else np.concatenate([self.labels, y])
-        # A stream that has weights somewhere may have none before.
+        # Weights may begin in the middle of a stream.
         if weight is not None or self.weights is not None:
             before = np.ones(waiting) if self.weights is None else self.weights
             self.weights = np.concatenate([before, np.ones(len(y)) if weight is None else weight])
@@ -180,7 +174,7 @@ class DelayedLabels:
             return self.model.predict_one(x)
 
     def finish(self) -> None:
-        """Learn the rows that wait: the last labels have come."""
+        """Learn the last rows."""
         if self.rows is None or not len(self.labels):
             return
         given = {} if self.weights is None else {"sample_weight": self.weights}

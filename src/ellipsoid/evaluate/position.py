@@ -1,9 +1,9 @@
-"""The position of a run in its inputs: what a model file must hold so that a killed run can go on.
+"""The position of a run in its inputs: what a model file must hold so that a killed run can be resumed.
 
-A run reads its inputs in the order given, ``epochs`` times. After a save its position is the number of passes that are
-complete and the number of rows of the present one that the model has learned. To go on, the same inputs are opened
-again and so many rows are left out; because no cutting of a stream changes a model, what follows is what would have
-been. A run that came to its end says so, and whatever is learned next is new.
+A run reads its inputs in the order given, ``epochs`` times. Its position is the number of complete passes and the
+number of rows of the present one that the model has learned. To resume, the same inputs are opened again and that many
+rows are skipped; because chunks do not change a model, the result is that of an uninterrupted run. A run that is
+complete is not resumed: whatever is learned next is a new run.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ from typing import Any
 
 from ellipsoid.streams.options import CELL_KINDS
 
-# How much of a file is looked at to tell it from another, and at how many places, its first and last bytes among them.
+# A file is identified by this many bytes at each of so many places, its first and last bytes among them.
 HEAD, PROBES = 1 << 12, 16
-# What a model file keeps of how its streams were read: a later one may not show it.
+# What a model file keeps of how its streams were read: later streams may not show it.
 KEPT = ("zero_based", "bits", "kinds")
 
 
 @dataclass
 class Position:
-    """A run over ``inputs`` (names, and the marks that those are known by which are files) and how far it came.
+    """A run over ``inputs`` (names; ``heads`` are the marks of those that are files) and how far it came.
 
-    ``order`` is the seed of a shuffled run; ``errors`` counts the rows whose label was not the one predicted, not those
-    without weight, which are counted apart; ``columns`` are the names of a table's columns of numbers, in the order of
-    the model's features; ``zero_based`` tells where those of svmlight text count from, and ``bits`` to what they are
-    hashed; ``kinds`` what the columns of a table hold.
+    ``order`` is the seed of a shuffled run; ``errors`` counts the rows whose label was not the one predicted;
+    ``weightless`` counts the rows of weight 0, which are no errors; ``columns`` are the names of a table's columns of
+    numbers, in the order of the model's features; ``zero_based``, ``bits`` and ``kinds`` are those of the stream.
     """
 
     inputs: list[str]
@@ -57,7 +56,7 @@ class Position:
         """The position that a model file holds."""
         known, of_features = {field.name for field in fields(cls)}, {"columns", *KEPT}
         if isinstance(record, dict) and record and {*record} <= of_features:
-            record = {"inputs": [], "heads": [], "complete": True, **record}  # it stands nowhere
+            record = {"inputs": [], "heads": [], "complete": True, **record}  # no run
         elif not isinstance(record, dict) or {*record, *of_features, "weightless"} != known:
             raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
         position = cls(**record)
@@ -94,14 +93,12 @@ class Position:
         return self.row or self.rows // self.epochs
 
     def has_grown(self, other: Position) -> bool:
-        """Whether the other, the same run, begins with longer files; of marks from before 0.2 nobody knows."""
+        """Whether the files of the other, the same run, have grown; unknown for marks from before 0.2."""
         pairs = zip(self.heads, other.heads, strict=True)
         return any(mine is not None and " " in mine and mine != theirs for mine, theirs in pairs)
 
     def same_run(self, other: Position) -> bool:
-        """Whether the other, which is to begin, reads the same inputs in the same way; files may have been moved, and
-        may have grown.
-        """
+        """Whether the other, a new run, reads the same inputs in the same way; files may have been moved or grown."""
         if (self.epochs, self.order, len(self.inputs)) != (other.epochs, other.order, len(other.inputs)):
             return False
         pairs = zip(self.inputs, self.heads, other.inputs, other.heads, strict=True)
@@ -111,18 +108,18 @@ class Position:
         )
 
     def advance(self, rows: int) -> None:
-        """So many rows were learned."""
+        """Count rows that were learned."""
         self.row += rows
         self.rows += rows
 
     def next_epoch(self) -> None:
-        """A pass is complete. Where passes differ, over a file that grew between them, the length of the last stays."""
+        """Count a complete pass. Over a file that grew between passes, the length of the last one is kept."""
         self.epoch += 1
         if self.epoch < self.epochs or self.row * self.epochs == self.rows:
             self.row = 0
 
     def reopen(self) -> None:
-        """A run that came to its end stands before it again, behind its last row."""
+        """Put a complete run back behind its last row, before its end."""
         self.epoch, self.row, self.complete = self.epochs - 1, self.pass_rows, False
 
     def __str__(self) -> str:
@@ -134,8 +131,8 @@ class Position:
 
 
 def mark_of(name: str, size: int | None = None) -> str | None:
-    """What a file, or so many of its first bytes, is known by: a size and a digest; None where the name is no file's (a
-    pipe, a data set).
+    """What identifies a file, or its first ``size`` bytes: the size and a digest; None for what is no file (a pipe, a
+    data set).
     """
     path = Path(name)
     if name == "-" or not path.is_file():
@@ -145,7 +142,7 @@ def mark_of(name: str, size: int | None = None) -> str | None:
 
 
 def probes(path: Path, size: int) -> bytes:
-    """Some of the first ``size`` bytes of a file, from all over: to read all would take as long as to learn them."""
+    """Samples of the first ``size`` bytes of a file: reading all would take as long as learning them."""
     found = []
     with open(path, "rb") as file:
         for place in (max(0, size - HEAD) * i // (PROBES - 1) for i in range(PROBES)):
@@ -158,14 +155,14 @@ def _had_mark(name: str, mark: str) -> bool:
     """Whether a file has this mark, or had it before it grew."""
     size, _, digest = mark.rpartition(" ")
     if not size:
-        # Before 0.2 a file was known by its first bytes alone.
+        # Before 0.2 the mark was that of the first bytes alone.
         with open(name, "rb") as file:
             return hashlib.sha256(file.read(HEAD)).hexdigest() == digest
     return size.isdecimal() and mark_of(name, int(size)) == mark
 
 
 def part_of(chunk: tuple[Any, ...], part: slice) -> tuple[Any, ...]:
-    """Some rows of a chunk: of its X and y, and of what else it has a value for each row of."""
+    """Some rows of a chunk: of X and y, and of whatever else has a value for each row."""
     return tuple(None if values is None else values[part] for values in chunk)
 
 
@@ -189,7 +186,7 @@ def without_first(chunks: Iterable[tuple[Any, ...]], rows: int) -> Iterator[tupl
 
 
 def in_steps(chunks: Iterable[tuple[Any, ...]], done: int, step: int | None) -> Iterator[tuple[Any, ...]]:
-    """The chunks, cut also where a multiple of ``step`` rows is complete, ``done`` rows being behind.
+    """The chunks, cut also after every multiple of ``step`` rows; ``done`` rows came before.
 
     >>> [y for X, y in in_steps([("abcde", [1, 2, 3, 4, 5])], done=1, step=3)]
     [[1, 2], [3, 4, 5]]

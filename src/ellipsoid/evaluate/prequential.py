@@ -49,7 +49,7 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
 
     Parameters
     ----------
-    model : an online learner (it goes on from what it knows already)
+    model : an online learner, new or trained
         or a regressor, whose `RegressionRun` has the mean absolute error, the root of the mean squared one, and of
         intervals their coverage and width
     stream : anything `open_stream` takes. Examples given as dicts are handed to the model as they are, for its own

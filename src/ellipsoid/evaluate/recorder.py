@@ -14,7 +14,7 @@ from ellipsoid.certificates.dual import FLOOR
 
 from .checkpoints import Checkpoints, running_sum
 from .confusion import Confusion
-from .delayed_labels import DelayedLabels, NotedAnswers, drop_zero_weight_rows, numbered_in_stream, predict_then_learn
+from .delayed_labels import AnswerRecorder, DelayedLabels, drop_zero_weight_rows, numbered_in_stream, predict_then_learn
 from .run import Prequential
 
 # What a log is given of a run, beside the error over the window.
@@ -22,9 +22,9 @@ LOGGED = ("rows", "error", "mistakes", "updates", "kappa_temporal", "kappa_major
 
 
 class Recorder:
-    """Feeds chunks to a model and counts at checkpoints, from the start of this run, also when the model goes on from
-    an earlier one. With ``stops`` False chunks are handed on whole: what is predicted of all rows is known all the
-    same, what the learner counts at the end only.
+    """Feeds chunks to a model and counts at checkpoints, from the start of this run, also when the model has learned
+    before. With ``stops`` False chunks are handed on whole: predictions are counted all the same, but what the learner
+    itself counts is known at the end only.
     """
 
     stops = True
@@ -80,14 +80,14 @@ class Recorder:
             self.classes, start = None, stop
 
     def predict_then_learn(self, model: Any, X: Any, y: Any, weight: Any) -> Any:
-        """Rows as `model` predicts them before it learns them, which it may do later."""
+        """The predictions of rows, each made before its row is learned, at once or with delay."""
         if self.late is None:
             return predict_then_learn(model, X, X, y, self.classes, weight)
         self.late.model = model
         return self.late.learn_predict(X, y, self.classes, weight)
 
     def update_metric(self, predicted: Any, y: Any) -> None:
-        """Hand predictions to the metric; of a row that came before anything was learned there is none."""
+        """Hand predictions to the metric; rows before anything was learned have none."""
         if self.metric is not None:
             for label, prediction in zip(y.tolist(), predicted.tolist(), strict=True):
                 if prediction is not None:
@@ -100,7 +100,7 @@ class Recorder:
             self.log(self.numbers_to_log(), step=self.rows)
 
     def updates(self) -> int:
-        """The updates of this run; 0 where all labels are still to come, and nothing was learned."""
+        """The updates of this run; 0 before anything is learned."""
         return int(getattr(self.model, "updates_", 0) - self.updates_before)
 
 
@@ -141,7 +141,7 @@ class ErrorRecorder(Recorder):
         _, first = np.unique(y, axis=0 if y.ndim == 2 else None, return_index=True)
         rows = sorted({*range(min(5, len(y))), *np.sort(first)[:3].tolist()})
         few = [X[i] for i in rows] if isinstance(X, list) else X[rows]
-        # A bad row is left to the run itself, which meets it next and gives its number in the stream.
+        # The run itself reports a bad row, with its number in the stream.
         with suppress(ValueError):
             predict_then_learn(clone(self.model), few, few, y[rows], self.classes)
         self.compile_seconds = perf_counter() - began
@@ -152,7 +152,7 @@ class ErrorRecorder(Recorder):
         if self.late is None and not isinstance(X, list):
             predicted, sizes, held = self.model.learn_predict_set(X, y, classes=self.classes, sample_weight=weight)
         else:
-            model = NotedAnswers(self.model)
+            model = AnswerRecorder(self.model)
             predicted = self.predict_then_learn(model, X, y, weight)
             answers = iter(model.answers)
             sets = [set() if label is None else next(answers) for label in predicted]
@@ -244,7 +244,7 @@ def bounds_so_far(model: Any) -> tuple[float, float, float]:
     """The learner's bound on its mistakes so far, the loss, in units of the margin, that nothing as long avoids, and
     the value of the dual that it climbs.
 
-    NaN where it does not say; a kernel model is not asked, because its certificates look at all its support patterns.
+    NaN where it has none, and for kernel models, whose certificates take a pass over all support patterns.
     """
     learner = getattr(model, "learner_", model)
     if getattr(learner, "kernel", "linear") != "linear" or getattr(learner, "t_", 0) == 0:

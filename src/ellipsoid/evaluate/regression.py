@@ -13,7 +13,7 @@ from ellipsoid.estimators.inputs.weights import original_row_numbers
 from ellipsoid.estimators.shell.regression import numbers_of
 
 from .checkpoints import running_sum
-from .delayed_labels import NotedAnswers
+from .delayed_labels import AnswerRecorder
 from .recorder import Recorder
 
 
@@ -77,7 +77,7 @@ class RegressionRecorder(Recorder):
             predicted, low, high = self.model.learn_predict_interval(X, y, sample_weight=weight)
             self._judge(low, high, y)
             return predicted
-        model = NotedAnswers(self.model)
+        model = AnswerRecorder(self.model)
         predicted = self.predict_then_learn(model, X, y, weight)
         if model.answers:
             ends = np.array(model.answers)

@@ -1,4 +1,4 @@
-"""What a test-then-train run leaves behind: totals, and curves at checkpoints."""
+"""The result of a test-then-train run: totals, and curves at checkpoints."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class Prequential:
     time: they are NaN at the other checkpoints (null in JSON). ``mistake_bound`` bounds the mistakes of the learner
     since its own start, with its weights at that checkpoint as the comparator; ``hindsight`` is what all weights
     of that norm have suffered at least, as loss in units of the margin; ``dual_objective`` is the value that a learner
-    that climbs a dual has reached. They are NaN where the learner says nothing, or was not asked.
+    that climbs a dual has reached. They are NaN where the learner gives none, or ``bounds`` was not asked for.
 
     ``errors`` counts rows whose label differed from the one that ``predict`` would have given before the row was
-    learned. ``mistakes`` is the learner's own count, the one its bounds speak of, made by the hypothesis that learns,
-    not by an average or by votes: a tie for the best score is a mistake even where it was broken rightly, and a label
-    met for the first time, always an error, is one only if its row of zeros does not win.
+    learned. ``mistakes`` is the learner's own count, to which its bounds apply, made by the hypothesis that learns, not
+    by an average or by votes: a tie for the best score is a mistake even where it was broken rightly, and a new label,
+    always an error, is one only if its row of zeros does not win.
 
-    ``confusion`` counts rows of true label i that were predicted as label j, in the order of ``labels``, which is that
-    in which rows had them, those only predicted behind; ``label_counts`` counts the rows of each label.
-    ``repeat_errors`` and ``majority_errors`` are those of two rules that learn nothing: repeat the last label, say the
-    label met most often so far. Of streams with several labels a row they are empty, and the measures made of them NaN.
-    All these count rows; ``total_weight`` and ``weighted_errors`` are the weights of all rows and of those in
-    ``errors``, None without weights. ``covered_rows``, ``answered_rows`` and ``answered_errors`` count rows whose label
-    set held their label, was one label, and was one that differed from it; None for a learner without sets.
+    ``confusion`` counts rows of true label i that were predicted as label j, in the order of ``labels``, in which rows
+    had them, those only predicted last; ``label_counts`` counts the rows of each label. ``repeat_errors`` and
+    ``majority_errors`` are those of two baselines that learn nothing: the last label, and the commonest so far. For
+    label sets all these are empty, and the measures made of them NaN. All these count rows; ``total_weight`` and
+    ``weighted_errors`` are the weights of all rows and of those in ``errors``, None without weights. ``covered_rows``,
+    ``answered_rows`` and ``answered_errors`` count rows whose predicted set held their label, was a single label, and
+    was a single wrong one; None for a learner without sets.
     """
 
     rows: int
@@ -64,17 +64,17 @@ class Prequential:
 
     @property
     def coverage(self) -> float:
-        """Of a learner of label sets: the share of rows whose set held their label; NaN for others."""
+        """The share of rows whose predicted set held their label; NaN for a learner without sets."""
         return nan if self.covered_rows is None else self.covered_rows / self.rows
 
     @property
     def answered(self) -> float:
-        """Of a learner of label sets: the share of rows whose set was one label; it abstains from the others."""
+        """The share of rows whose predicted set was one label; NaN for a learner without sets."""
         return nan if self.answered_rows is None else self.answered_rows / self.rows
 
     @property
     def answered_error(self) -> float:
-        """The share of those that were predicted wrongly."""
+        """The share of these rows that were predicted wrongly."""
         return nan if not self.answered_rows else (self.answered_errors or 0) / self.answered_rows
 
     @property
@@ -101,7 +101,7 @@ class Prequential:
 
     @property
     def kappa_majority(self) -> float:
-        """The same against saying the label met most often so far."""
+        """The same against the commonest label so far."""
         return kappa_against(self.errors, self.majority_errors) if self.labels else nan
 
     @property
