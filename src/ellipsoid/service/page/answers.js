@@ -1,20 +1,20 @@
-// Questions in hand and answers on their way: the next question is there before it is needed, and an answer is held back
-// for a few seconds, so that it can be taken back. The journal never forgets: what is sent stays learned.
+// Questions fetched ahead, and answers on their way: an answer is held back for a few seconds so that it can be undone,
+// because what was sent once stays in the journal and is learned.
 
 import { address, call, headers, who } from "./service.js";
 
 export const HELD_SECONDS = 4;
 const IN_HAND = 4;
-// Questions that were skipped, and are not shown again before so many others were.
+// A skipped question may be shown again after so many others were skipped.
 const SKIPPED = 50;
 
 export class Answers {
-  /** `changed()` is told when there is something else to show, `failed(error)` of what went wrong. */
+  /** `changed()` is called when there is something else to show, `failed(error)` with what went wrong, or null. */
   constructor(model, changed, failed) {
     Object.assign(this, { model, changed, failed });
     this.inHand = [];
     this.held = [];
-    // Answers that the service has not taken yet; a view that is closed goes on with them.
+    // Answers that the service has not accepted yet; they are still sent after the view is closed.
     this.unsent = new Set();
     this.skipped = [];
     this.done = new Set();
@@ -36,11 +36,11 @@ export class Answers {
     const query = new URLSearchParams({ limit: String(IN_HAND + this.held.length + this.inHand.length), who: who() });
     for (const id of this.skipped) query.append("skip", id);
     try {
-      const told = await call("GET", `${address(this.model)}/questions?${query}`);
-      this.waiting = told.waiting;
+      const { questions, waiting } = await call("GET", `${address(this.model)}/questions?${query}`);
+      this.waiting = waiting;
       const known = new Set([...this.inHand.map((each) => each.id), ...this.done, ...this.skipped]);
       const was = this.question;
-      this.inHand.push(...told.questions.filter((each) => !known.has(each.id)));
+      this.inHand.push(...questions.filter((each) => !known.has(each.id)));
       this.failed(null);
       if (this.question !== was || !was) this.changed();
     } catch (error) {
@@ -67,7 +67,7 @@ export class Answers {
     this.next();
   }
 
-  /** Take the last answer back, if it is still here; returns it. */
+  /** Undo the last answer, if it was not sent yet; returns it. */
   undo() {
     const one = this.held.pop();
     if (!one) return null;
@@ -93,7 +93,7 @@ export class Answers {
       this.changed();
     } catch (error) {
       this.failed(error);
-      // A service that is away comes back; a refusal stays one, and so does the question.
+      // While the service is away, try again; when it refuses the answer, the question may be shown again.
       if (error.status === 0 || error.status === 429 || error.status >= 500) {
         one.timer = setTimeout(() => this.send(one, tries + 1), Math.min(10000, 1000 * 2 ** tries));
         return;
@@ -104,7 +104,7 @@ export class Answers {
     this.letGo();
   }
 
-  /** Let nothing be lost when the page is left. */
+  /** Send what is held back; when the page is left, also what is being sent. */
   sendAll(leaving = false) {
     for (const one of [...this.held.splice(0), ...(leaving ? this.unsent : [])]) {
       clearTimeout(one.timer);
@@ -126,7 +126,7 @@ export class Answers {
     this.letGo();
   }
 
-  /** A closed view that has nothing left to send need not know when the page is left. */
+  /** When a closed view has nothing left to send, stop listening for the page being left. */
   letGo() {
     if (this.closed && !this.unsent.size) removeEventListener("pagehide", this.leave);
   }

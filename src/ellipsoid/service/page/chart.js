@@ -1,4 +1,4 @@
-// Curves over the number of examples, drawn by uPlot in the colours of the page, with words for whoever cannot see them.
+// Charts of curves over the number of examples, drawn by uPlot in the colours of the page, with words for screen readers.
 
 import { colour, el } from "./dom.js";
 import { brief, figure } from "./format.js";
@@ -34,7 +34,7 @@ export class Chart {
     else this.fit();
   }
 
-  /** Begin anew, in other colours or on another scale. */
+  /** Draw again, in other colours or on another scale. */
   redraw(log = this.log) {
     this.log = log;
     this.plot?.destroy();
@@ -83,7 +83,7 @@ export class Chart {
     }
   }
 
-  /** From the first to the last number, and to every mark: one may lie before the first point that was kept. */
+  /** The range of x: all points and all marks, of which one may lie before the first point that was kept. */
   span(low, high) {
     const places = [low, high, ...this.marks()].filter((t) => t !== null);
     return low === null ? [null, null] : [Math.min(...places), Math.max(...places)];
@@ -125,10 +125,14 @@ export class Chart {
   }
 }
 
-/** A logarithm has no place for zero. */
+/** The data without zeros, which a logarithmic scale cannot show. */
 const positive = (data) => [data[0], ...data.slice(1).map((ys) => ys.map((y) => (y > 0 ? y : null)))];
 
-/** Several curves, each with its own x, on one x: where a curve has no point its last value holds. */
+/** A series for each of some learners; the first one is the champion or the chosen one. */
+export const seriesOf = (learners) =>
+  learners.map((each, i) => ({ label: each.name, colour: i ? `curve-${1 + (i % 4)}` : "curve-0", width: i ? 1 : 2.2 }));
+
+/** Several curves, each with its own x, on one x: where a curve has no point it keeps its last value. */
 export function aligned(curves) {
   const xs = [...new Set(curves.flatMap((curve) => curve.t))].sort((a, b) => a - b);
   const columns = curves.map((curve) => {

@@ -1,11 +1,11 @@
-// Which label was taken for which, among the last examples, as a table whose cells are the darker the more they hold.
+// The confusion table of the last examples: true labels against predicted ones, with darker cells for higher counts.
 
 import { el } from "./dom.js";
 import { count } from "./format.js";
 
 const MOST = 15;
 
-/** A table of `confused` {label, predicted, count}; the labels met most often where there are many. */
+/** A table of `confused` {label, predicted, count}; of many labels the most frequent ones. */
 export function confusion(confused) {
   const known = confused.filter((each) => each.predicted !== null);
   const often = new Map();

@@ -1,4 +1,4 @@
-// Elements of the page. Whatever comes from the service is text here, never markup.
+// Make and change elements of the page. Whatever comes from the service becomes text, never markup.
 
 /** An element: properties that begin with "on" are listeners, others attributes; children are elements or text. */
 export function el(tag, properties = {}, ...children) {
@@ -23,7 +23,7 @@ export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Tell something to whoever listens to the page. */
+/** Announce something to screen readers. */
 export function announce(text) {
   document.getElementById("said").textContent = text;
 }

@@ -1,23 +1,23 @@
-// What is new, from /v1/events: read as a stream, so that a token can be sent, and taken up again where it broke off.
+// Events of the service, from /v1/events: read by fetch, so that a token can be sent, and resumed where they broke off.
 
 import { headers } from "./service.js";
 
-// The service says something every five seconds at least.
+// The service sends something at least every five seconds.
 const SILENCE = 12000;
 const WAITS = [300, 700, 1500, 3000];
 
 export class Events {
-  /** `told(kind, data)` gets each event, `stands(state, detail)` "live", "lost" or "refused". */
-  constructor(told, stands) {
-    this.told = told;
-    this.stands = stands;
+  /** `received(kind, data)` gets each event, `connection(state, detail)` "live", "lost" or "refused". */
+  constructor(received, connection) {
+    this.received = received;
+    this.connection = connection;
     this.last = "";
     this.tries = 0;
   }
 
   start() {
     this.read();
-    // A lid that was closed, a phone in a pocket: look at once when somebody is back.
+    // When the network or the user comes back, try again at once.
     addEventListener("online", () => this.again());
     document.addEventListener("visibilitychange", () => document.hidden || this.again());
   }
@@ -46,12 +46,12 @@ export class Events {
       });
       if (answer.status === 401 || answer.status === 403) {
         const problem = await answer.json().catch(() => ({}));
-        this.stands("refused", problem.detail || "");
+        this.connection("refused", problem.detail || "");
         return;
       }
       if (!answer.ok) throw new Error(String(answer.status));
       this.tries = 0;
-      this.stands("live", "");
+      this.connection("live", "");
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
       let rest = "";
       for (;;) {
@@ -63,12 +63,12 @@ export class Events {
         parts.forEach((part) => this.take(part));
       }
     } catch {
-      // Whatever it was: the connection is gone, and is tried again.
+      // Whatever the reason, the connection is lost, and is tried again.
     } finally {
       clearTimeout(watch.timer);
       stop.abort();
     }
-    this.stands("lost", "");
+    this.connection("lost", "");
     const wait = WAITS[Math.min(this.tries, WAITS.length - 1)];
     this.tries += 1;
     this.waiting = setTimeout(() => this.again(), wait);
@@ -82,6 +82,6 @@ export class Events {
     }
     if (fields.data === undefined) return;
     this.last = fields.id ?? this.last;
-    this.told(fields.event, JSON.parse(fields.data));
+    this.received(fields.event, JSON.parse(fields.data));
   }
 }

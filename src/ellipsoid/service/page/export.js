@@ -1,4 +1,4 @@
-// A view as files: its numbers as CSV, its pictures as one PNG.
+// Save a view as files: its numbers as CSV, its pictures as one PNG.
 
 import { colour, el } from "./dom.js";
 
@@ -15,7 +15,7 @@ function save(blob, name) {
 
 function cell(value) {
   const text = value === null || value === undefined ? "" : String(value);
-  // A sheet must not take a label for a formula.
+  // A spreadsheet must not take a label for a formula.
   const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
@@ -27,6 +27,9 @@ export const csv = (header, rows) => [header, ...rows].map((row) => row.map(cell
 export function saveCsv({ name, header, rows }) {
   save(new Blob([csv(header, rows)], { type: "text/csv" }), `${name}.csv`);
 }
+
+/** The pictures in an element, with their titles. */
+export const picturesIn = (element) => [...element.querySelectorAll("canvas")].map((canvas) => ({ title: canvas.getAttribute("aria-label"), canvas }));
 
 /** Save the pictures of a view, one below another, two in a row where there are many. */
 export function savePng({ name, pictures }) {

@@ -15,7 +15,7 @@ const VIEWS = { model: Model, questions: Questions, try: TryIt };
 let view = null;
 let shown = null;
 
-/** The view and the model that the address names. */
+/** The view and the model that the URL names. */
 function route() {
   const [kind = "", name = ""] = location.hash.replace(/^#\/?/, "").split("/");
   try {
@@ -74,28 +74,28 @@ function theme() {
   const root = document.documentElement;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const now = () => root.dataset.theme ?? (dark.matches ? "dark" : "light");
-  const tell = () => {
+  const changed = () => {
     place("theme").setAttribute("aria-label", `Theme: ${now()}. Change it.`);
     view?.redraw();
   };
   place("theme").addEventListener("click", () => {
     root.dataset.theme = now() === "dark" ? "light" : "dark";
     localStorage.setItem("theme", root.dataset.theme);
-    tell();
+    changed();
   });
-  dark.addEventListener("change", tell);
-  tell();
+  dark.addEventListener("change", changed);
+  changed();
 }
 
-const events = new Events((kind, told) => {
+const events = new Events((kind, data) => {
   const count = state.models.size;
-  take(kind, told);
+  take(kind, data);
   if (state.models.size !== count) navigation();
   open();
   view?.update();
-}, stands);
+}, showConnection);
 
-function stands(how, detail) {
+function showConnection(how, detail) {
   const words = { live: "live", lost: "connection lost, trying again …", refused: "a token is needed" };
   const pill = place("connection");
   pill.dataset.state = how;

@@ -1,6 +1,6 @@
-// A model: the certificate that closes in on the mistakes, the shadow of the ellipsoid that shrinks, and what else it knows.
+// The view of a model: mistakes below their certificate, the shrinking shadow of the ellipsoid, errors, weights and parameters.
 
-import { Chart, aligned } from "./chart.js";
+import { Chart, aligned, seriesOf } from "./chart.js";
 import { confusion } from "./confusion.js";
 import { el, fill, say } from "./dom.js";
 import { count, figure, percent, rate } from "./format.js";
@@ -48,9 +48,9 @@ export class Model {
   async load() {
     this.loading = true;
     try {
-      const told = await call("GET", `${address(this.name)}/history`);
-      this.of ??= told.champion;
-      this.history = new Map(told.learners.map((each) => [each.name, each]));
+      const { champion: first, learners } = await call("GET", `${address(this.name)}/history`);
+      this.of ??= first;
+      this.history = new Map(learners.map((each) => [each.name, each]));
       this.draw();
       await this.look(true);
     } catch (error) {
@@ -66,8 +66,8 @@ export class Model {
     if (document.hidden || this.looking || !this.history || (!always && this.portrait && this.portrait.of === this.of && this.portrait.t === now?.t)) return;
     this.looking = true;
     try {
-      const told = await call("GET", `${address(this.name)}/portrait?${new URLSearchParams({ of: this.of })}`);
-      if (told.of === this.of) this.show(told);
+      const portrait = await call("GET", `${address(this.name)}/portrait?${new URLSearchParams({ of: this.of })}`);
+      if (portrait.of === this.of) this.show(portrait);
       say(this.trouble, "");
     } catch (error) {
       say(this.trouble, error.message);
@@ -80,26 +80,26 @@ export class Model {
   }
 
   /** The portrait's part of the view. */
-  show(told) {
+  show(portrait) {
     const marked = this.portrait?.changes.length ?? 0;
-    this.portrait = told;
-    // The charts carry marks that only a portrait tells of.
-    if (told.changes.length !== marked) this.draw();
-    const points = this.history.get(told.of);
-    if (told.shadow) {
+    this.portrait = portrait;
+    // The charts show marks that only a portrait has.
+    if (portrait.changes.length !== marked) this.draw();
+    const points = this.history.get(portrait.of);
+    if (portrait.shadow) {
       const trail = (points?.t ?? []).map((t, i) => ({ t, longest: points.longest[i], second: points.second[i] }));
-      this.shadow.show(told.shadow, [...trail, { ...told.shadow, t: told.t }]);
-      fill(this.places.axes, el("p", { class: "note" }, `The two axes hold ${percent(told.shadow.share)} of all doubt.`));
+      this.shadow.show(portrait.shadow, [...trail, { ...portrait.shadow, t: portrait.t }]);
+      fill(this.places.axes, el("p", { class: "note" }, `The two axes hold ${percent(portrait.shadow.share)} of all doubt.`));
     }
-    this.shadowPanel.hidden = !told.shadow;
-    this.shadowPanel.parentElement.classList.toggle("alone", !told.shadow);
-    fill(this.places.confusion, confusion(told.confusion));
-    const heavy = JSON.stringify(told.weights);
-    if (heavy !== this.heavy) fill(this.places.weights, weights(told.weights));
+    this.shadowPanel.hidden = !portrait.shadow;
+    this.shadowPanel.parentElement.classList.toggle("alone", !portrait.shadow);
+    fill(this.places.confusion, confusion(portrait.confusion));
+    const heavy = JSON.stringify(portrait.weights);
+    if (heavy !== this.heavy) fill(this.places.weights, weights(portrait.weights));
     this.heavy = heavy;
-    fill(this.places.facts, el("dl", { class: "facts" }, Object.entries({ learner: told.learner, scale: told.scale, ...told.params, labels: told.classes.length, features: told.features, "change alarms": told.changes.length || "none" })
+    fill(this.places.facts, el("dl", { class: "facts" }, Object.entries({ learner: portrait.learner, scale: portrait.scale, ...portrait.params, labels: portrait.classes.length, features: portrait.features, "change alarms": portrait.changes.length || "none" })
       .map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, String(value))))));
-    fill(this.places.certificates, told.certificates.length ? certificates(told.certificates, told.t) : el("p", { class: "note" }, "This learner gives none for this run."));
+    fill(this.places.certificates, portrait.certificates.length ? certificates(portrait.certificates, portrait.t) : el("p", { class: "note" }, "This learner gives none for this run."));
   }
 
   choose(name) {
@@ -143,7 +143,7 @@ export class Model {
     this.draw();
   }
 
-  /** The counters of now, behind those of the history. */
+  /** Append the newest point of a learner to its history. */
   append(learner) {
     let points = this.history.get(learner.name);
     if (!points) {
@@ -174,7 +174,7 @@ export class Model {
         height: 200,
         values: percent,
         log: this.log,
-        series: all.map((each, i) => ({ label: each.name, colour: i ? `curve-${1 + (i % 4)}` : "curve-0", width: i ? 1 : 2.2 })),
+        series: seriesOf(all),
         marks: () => this.portrait?.changes ?? [],
         describe: ([xs, ys]) => `Error of the last examples: ${percent(ys.at(-1))} after ${count(xs.at(-1) ?? 0)}.${changes(this.portrait)}`,
       });

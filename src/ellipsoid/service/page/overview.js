@@ -1,6 +1,6 @@
-// The overview: a card for each model, its error as a curve, challengers beside it as thin lines.
+// The overview: a card for each model with its error as a curve, and its challengers as thin lines.
 
-import { Chart, aligned } from "./chart.js";
+import { Chart, aligned, seriesOf } from "./chart.js";
 import { el, fill, say } from "./dom.js";
 import { brief, count, percent, rate } from "./format.js";
 import { Problem, address, call } from "./service.js";
@@ -110,7 +110,7 @@ class ModelCard {
         small: true,
         height: 120,
         values: percent,
-        series: learners.map((each, i) => ({ label: each.name, colour: i ? `curve-${1 + (i % 4)}` : "curve-0", width: i ? 1 : 2.2 })),
+        series: seriesOf(learners),
         describe: ([xs, ys]) => `Error of the last examples of ${this.name}: ${percent(ys.at(-1))} after ${count(xs.at(-1) ?? 0)}, ${percent(ys[0])} at the beginning.`,
       });
       fill(this.plotted, this.chart.element);
@@ -122,15 +122,15 @@ class ModelCard {
     const key = JSON.stringify([model.champion, rivals.map((each) => each.name), may("admin")]);
     if (key !== this.rivalsKey) {
       this.rivalsKey = key;
-      this.told = rivals.map(() => el("span"));
+      this.rivalTexts = rivals.map(() => el("span"));
       fill(this.rivals, rivals.map((each, i) => {
         const line = el("span", { class: "key" });
         line.style.setProperty("--of", `var(--curve-${1 + ((i + 1) % 4)})`);
         const button = may("admin") && el("button", { type: "button", class: "quiet", onclick: () => promote(model.name, each.name, button), "aria-label": `Promote ${each.name} of ${model.name}` }, "promote");
-        return el("li", {}, line, this.told[i], " ", button);
+        return el("li", {}, line, this.rivalTexts[i], " ", button);
       }));
     }
-    rivals.forEach((each, i) => say(this.told[i], `${each.name} (${each.learner}) ${percent(each.error)}${behind(model, each) ? `, ${brief(each.lag)} behind` : ""}`));
+    rivals.forEach((each, i) => say(this.rivalTexts[i], `${each.name} (${each.learner}) ${percent(each.error)}${behind(model, each) ? `, ${brief(each.lag)} behind` : ""}`));
   }
 }
 

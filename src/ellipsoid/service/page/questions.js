@@ -1,8 +1,9 @@
-// The questions of a model, one at a time, for people who answer them all day: keys, no waiting, and a way back.
+// The view "Questions": one question of a model at a time, for people who answer many: by keys, without waiting, with undo.
 
 import { Answers } from "./answers.js";
 import { announce, el, fill, say } from "./dom.js";
 import { example } from "./example.js";
+import { picturesIn } from "./export.js";
 import { count, percent } from "./format.js";
 import { reasons } from "./reasons.js";
 import { address, call } from "./service.js";
@@ -40,14 +41,14 @@ export class Questions {
 
   /** The labels to choose from. */
   load() {
-    call("GET", address(this.name)).then((told) => {
-      this.labels = [...told.classes].sort((a, b) => (typeof a === "number" ? a - b : a.localeCompare(b)));
+    call("GET", address(this.name)).then(({ classes }) => {
+      this.labels = [...classes].sort((a, b) => (typeof a === "number" ? a - b : a.localeCompare(b)));
       this.offer();
       say(this.trouble, "");
     }, (error) => say(this.trouble, error.message));
   }
 
-  /** Labels of one digit answer to that digit, others to their place. */
+  /** The key of a label: the label itself where all labels are digits, else its place. */
   keyOf(label, place) {
     const digits = this.labels.every((each) => /^\d$/.test(String(each)));
     return digits ? String(label) : place < KEYED ? String(place + 1) : "";
@@ -134,7 +135,7 @@ export class Questions {
 
   export() {
     const rows = (this.answers?.given ?? []).map((one) => [one.question.id, one.label, one.question.predicted, one.question.doubt, one.time.toISOString()]);
-    return { name: `${this.name}-answers`, header: ["id", "label", "predicted", "doubt", "time"], rows, pictures: [...this.stage.querySelectorAll("canvas")].map((canvas) => ({ title: canvas.getAttribute("aria-label"), canvas })) };
+    return { name: `${this.name}-answers`, header: ["id", "label", "predicted", "doubt", "time"], rows, pictures: picturesIn(this.stage) };
   }
 
   destroy() {

@@ -1,5 +1,6 @@
-// Why the model says what it says: how sure it is, and the heaviest features of its doubt.
+// The reasons of a prediction: how sure the model is, and the features that matter most for the label or its rival.
 
+import { barTable, featureName } from "./bars.js";
 import { el } from "./dom.js";
 import { figure, percent } from "./format.js";
 import { picture, side } from "./picture.js";
@@ -22,13 +23,12 @@ export function reasons(predicted, why, x) {
     parts.push(el("figure", {}, picture(all, { size: 112, signed: true, label: `What speaks for ${predicted}, and what for ${rival}` }),
       el("figcaption", {}, key("curve-0"), `speaks for ${predicted}`, el("br"), key("curve-1"), `speaks for ${rival}`)));
   } else if (heaviest.length) {
-    parts.push(el("table", { class: "pushes" }, el("caption", {}, "Heaviest features"),
-      el("tbody", {}, heaviest.map((each) => {
-        const bar = el("span", { class: `bar ${each.push > 0 ? "for" : "against"}` });
-        bar.style.width = `${(100 * Math.abs(each.push)) / most}%`;
-        const side = each.push > 0 ? predicted : rival;
-        return el("tr", {}, el("th", { scope: "row" }, named(each)), el("td", { class: "barred" }, bar), el("td", {}, `for ${side}`));
-      }))));
+    parts.push(barTable("Heaviest features", heaviest.map((each) => ({
+      name: nameAndValue(each),
+      kind: each.push > 0 ? "for" : "against",
+      share: Math.abs(each.push) / most,
+      value: `for ${each.push > 0 ? predicted : rival}`,
+    })), null));
   }
   return el("div", { class: "reasons" }, parts);
 }
@@ -39,7 +39,7 @@ function key(name) {
   return made;
 }
 
-function named({ feature, value }) {
-  const name = /^\d+$/.test(feature) ? `number ${Number(feature) + 1}` : feature;
+function nameAndValue({ feature, value }) {
+  const name = featureName(feature);
   return value === 1 || value === true ? name : `${name} = ${typeof value === "number" ? figure(value) : value}`;
 }

@@ -1,4 +1,4 @@
-// Calls of the service, with the token of this tab where there is one.
+// Calls of the service, with the token of this browser tab if it has one.
 
 export class Problem extends Error {
   constructor(status, detail) {
@@ -16,7 +16,7 @@ export const token = {
   },
 };
 
-/** The one who labels in this tab: two tabs never get the same question. */
+/** A name for whoever labels in this tab, so that two tabs never get the same question. */
 export function who() {
   let name = sessionStorage.getItem("who");
   if (!name) {
@@ -44,10 +44,10 @@ export async function call(method, path, body, options = {}) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, "The service cannot be reached.");
   }
-  const told = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Problem(answer.status, told.detail || `The service answers ${answer.status}.`);
-  return told;
+  const content = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Problem(answer.status, content.detail || `The service answers ${answer.status}.`);
+  return content;
 }
 
-/** The address of a model. */
+/** The URL of a model. */
 export const address = (name) => `/v1/models/${encodeURIComponent(name)}`;

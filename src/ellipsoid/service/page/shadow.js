@@ -1,4 +1,4 @@
-// The shadow of the ellipsoid: what it is now, inside what it was.
+// The picture of the shadow of the ellipsoid: as it is now, inside the outlines of what it was before.
 
 import { colour, el } from "./dom.js";
 import { count, figure } from "./format.js";
@@ -21,7 +21,7 @@ export class ShadowPicture {
     this.draw();
   }
 
-  /** Moments whose outlines are drawn, each half as far from the beginning as the next. */
+  /** The points of the trail whose outlines are drawn, each at about half as many examples as the next. */
   ghosts() {
     const found = [];
     let t = this.trail.at(-1)?.t ?? 0;
@@ -69,7 +69,7 @@ export class ShadowPicture {
     const first = this.trail[0];
     const shrunk = first && first.longest > 0 ? ` It was ${figure(first.longest)} by ${figure(first.second)} after ${count(first.t)}.` : "";
     const text = `Half-lengths ${figure(now.longest)} and ${figure(now.second)}.${shrunk}`;
-    // Only now it is a picture: nobody is told of one that is not drawn.
+    // Screen readers learn of the picture only when it is drawn.
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", `Shadow of the ellipsoid on its two longest axes. ${text}`);
     this.words.textContent = text;

@@ -1,6 +1,6 @@
-// What the page knows of the models: kept up to date by events, looked at by the views.
+// The state of all models, which events keep up to date and views show.
 
-// Points of a curve; of more, every second goes.
+// The most points of a curve; beyond them every second one is dropped.
 const MOST_POINTS = 400;
 const RATE_SECONDS = 6;
 
@@ -8,39 +8,39 @@ export const state = { models: new Map(), role: "read", who: "", version: "", kn
 
 const ROLES = ["read", "predict", "label", "learn", "admin"];
 
-/** May whoever looks do what needs this role? */
+/** May this user do what needs this role? */
 export const may = (role) => ROLES.indexOf(state.role) >= ROLES.indexOf(role);
 
 // What a point of the history holds, in this order.
 export const COLUMNS = ["t", "time", "errors", "windowed", "mistakes", "updates", "bound", "longest", "second"];
 
-/** A number of the newest point of a learner's history: counts and bound of one moment. */
+/** A number of the newest point of a learner's history, whose counts and bound are of the same moment. */
 export const last = (learner, column) => learner.last?.[COLUMNS.indexOf(column)] ?? null;
 
-/** The learner that answers. */
+/** The learner that answers predictions. */
 export const champion = (model) => model.learners.find((each) => each.name === model.champion) ?? model.learners[0];
 
-/** Take an event in. */
-export function take(kind, told) {
+/** Update the state by an event. */
+export function take(kind, data) {
   if (kind === "all") {
     const before = state.models;
     state.models = new Map();
-    Object.assign(state, { role: told.role, who: told.who, version: told.version, known: true });
-    for (const model of told.models) {
+    Object.assign(state, { role: data.role, who: data.who, version: data.version, known: true });
+    for (const model of data.models) {
       const known = { ...model, trail: before.get(model.name)?.trail ?? [] };
       for (const learner of known.learners) learner.curve = { t: [...learner.curve.t], error: [...learner.curve.error] };
       for (const learner of known.learners) grow(learner.curve, learner);
-      state.models.set(model.name, mark(known, told.time));
+      state.models.set(model.name, mark(known, data.time));
     }
     return;
   }
-  for (const model of told.models) {
+  for (const model of data.models) {
     const before = state.models.get(model.name);
     for (const learner of model.learners) {
       learner.curve = before?.learners.find((each) => each.name === learner.name)?.curve ?? { t: [], error: [] };
       grow(learner.curve, learner);
     }
-    state.models.set(model.name, mark({ ...model, trail: before?.trail ?? [] }, told.time));
+    state.models.set(model.name, mark({ ...model, trail: before?.trail ?? [] }, data.time));
   }
 }
 

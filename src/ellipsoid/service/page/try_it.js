@@ -1,6 +1,8 @@
-// Try it: an example to paste, edit or draw, and what the model makes of it at once.
+// The view "Try it": an example to paste, edit or draw, and its prediction, which follows every change.
 
+import { barTable } from "./bars.js";
 import { el, fill, say } from "./dom.js";
+import { picturesIn } from "./export.js";
 import { figure } from "./format.js";
 import { paint, picture, side } from "./picture.js";
 import { reasons } from "./reasons.js";
@@ -20,12 +22,12 @@ export class TryIt {
       el("div", { class: "two" },
         el("section", {}, el("label", { for: "example" }, "An example: a list of numbers, an object of named features, or {\"text\": …}"), this.text, this.trouble, this.canvasBox),
         el("section", { "aria-label": "What the model says" }, this.verdict)));
-    call("GET", `${address(name)}/portrait`).then((told) => {
-      this.classes = told.classes;
-      if (told.sample && !this.text.value) {
-        this.text.value = JSON.stringify(told.sample);
+    call("GET", `${address(name)}/portrait`).then(({ classes, sample }) => {
+      this.classes = classes;
+      if (sample && !this.text.value) {
+        this.text.value = JSON.stringify(sample);
         this.typed();
-      } else if (!told.sample) say(this.trouble, `${name} has learned nothing yet.`);
+      } else if (!sample) say(this.trouble, `${name} has learned nothing yet.`);
     }, (error) => say(this.trouble, error.message));
   }
 
@@ -46,15 +48,15 @@ export class TryIt {
     this.asked?.abort();
     this.asked = new AbortController();
     try {
-      const told = await call("POST", `${address(this.name)}/predict`, { x, scores: true, why: true }, { signal: this.asked.signal });
+      const prediction = await call("POST", `${address(this.name)}/predict`, { x, scores: true, why: true }, { signal: this.asked.signal });
       say(this.trouble, "");
-      this.show(told, x);
+      this.show(prediction, x);
     } catch (error) {
       if (error.name !== "AbortError") say(this.trouble, error.message);
     }
   }
 
-  /** A square of numbers can be drawn on: the pointer adds ink, with the shift key it takes it away. */
+  /** A square of numbers can be drawn on: the pointer adds ink, and removes it with the shift key. */
   draw(x) {
     if (!side(x)) {
       fill(this.canvasBox);
@@ -91,33 +93,34 @@ export class TryIt {
     this.typed();
   }
 
-  show(told, x) {
-    [this.told, this.judged] = [told, x];
-    const scores = told.scores.length === 1 ? [-told.scores[0], told.scores[0]] : told.scores;
+  show(prediction, x) {
+    [this.prediction, this.predicted] = [prediction, x];
+    const scores = prediction.scores.length === 1 ? [-prediction.scores[0], prediction.scores[0]] : prediction.scores;
     const [low, high] = [Math.min(...scores), Math.max(...scores)];
     this.rows = scores.map((score, i) => [this.classes?.[i] ?? i, score]);
     const ordered = [...this.rows].sort((a, b) => b[1] - a[1]).slice(0, 12);
     const notes = [];
-    if (told.certain !== undefined) notes.push(told.certain ? "No classifier that agrees with the examples says otherwise." : "Classifiers that agree with all examples disagree here.");
-    if (told.ask !== undefined) notes.push(told.ask ? "It would ask for this label." : "It would not ask for this label.");
-    fill(this.verdict, reasons(told.y, told.why, x), notes.length ? el("p", {}, notes.join(" ")) : null,
-      el("table", { class: "pushes" }, el("caption", {}, "Scores"), el("tbody", {}, ordered.map(([label, score]) => {
-        const bar = el("span", { class: `bar ${label === told.y ? "for" : "rest"}` });
-        bar.style.width = `${high > low ? Math.max(1, (100 * (score - low)) / (high - low)) : 100}%`;
-        return el("tr", {}, el("th", { scope: "row" }, String(label)), el("td", { class: "barred" }, bar), el("td", { class: "number" }, figure(score)));
+    if (prediction.certain !== undefined) notes.push(prediction.certain ? "No classifier that agrees with the examples says otherwise." : "Classifiers that agree with all examples disagree here.");
+    if (prediction.ask !== undefined) notes.push(prediction.ask ? "It would ask for this label." : "It would not ask for this label.");
+    fill(this.verdict, reasons(prediction.y, prediction.why, x), notes.length ? el("p", {}, notes.join(" ")) : null,
+      barTable("Scores", ordered.map(([label, score]) => ({
+        name: String(label),
+        kind: label === prediction.y ? "for" : "rest",
+        share: high > low ? Math.max(0.01, (score - low) / (high - low)) : 1,
+        value: figure(score),
       }))),
-      el("p", { class: "note" }, `After ${told.t.toLocaleString("en")} examples.`));
+      el("p", { class: "note" }, `After ${prediction.t.toLocaleString("en")} examples.`));
   }
 
   update() {}
 
   redraw() {
     if (this.canvas) paint(this.canvas, this.x);
-    if (this.told) this.show(this.told, this.judged);
+    if (this.prediction) this.show(this.prediction, this.predicted);
   }
 
   export() {
-    return { name: `${this.name}-scores`, header: ["label", "score"], rows: this.rows ?? [], pictures: [...this.element.querySelectorAll("canvas")].map((canvas) => ({ title: canvas.getAttribute("aria-label"), canvas })) };
+    return { name: `${this.name}-scores`, header: ["label", "score"], rows: this.rows ?? [], pictures: picturesIn(this.element) };
   }
 
   destroy() {

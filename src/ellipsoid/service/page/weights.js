@@ -1,5 +1,6 @@
-// What weighs most for each label: as pictures where the weights make squares, else as names with bars.
+// The weights of each label: as pictures where they make squares, else the heaviest as names with bars.
 
+import { barTable, featureName } from "./bars.js";
 import { el } from "./dom.js";
 import { figure } from "./format.js";
 import { picture } from "./picture.js";
@@ -14,11 +15,7 @@ export function weights(all) {
   }
   return el("div", { class: "heaviest" }, all.map((each) => {
     const most = Math.max(...each.heaviest.map((one) => Math.abs(one.weight)), 1e-300);
-    return el("table", { class: "pushes" }, el("caption", {}, String(each.label)), el("tbody", {}, each.heaviest.map((one) => {
-      const bar = el("span", { class: `bar ${one.weight > 0 ? "for" : "against"}` });
-      bar.style.width = `${(100 * Math.abs(one.weight)) / most}%`;
-      const name = /^\d+$/.test(one.feature) ? `number ${Number(one.feature) + 1}` : one.feature;
-      return el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "barred" }, bar), el("td", { class: "number" }, figure(one.weight)));
-    })));
+    return barTable(String(each.label), each.heaviest.map(({ feature, weight }) =>
+      ({ name: featureName(feature), kind: weight > 0 ? "for" : "against", share: Math.abs(weight) / most, value: figure(weight) })));
   }));
 }
