@@ -17,7 +17,7 @@ from ellipsoid.links.table import LinkTable
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import dual_ascent
 
-from .measures import (
+from .dual_bounds import (
     DualClassifier,
     best_multiple,
     comparator_of,

@@ -23,8 +23,8 @@ from ellipsoid.representation.window.table import WindowTable
 from ellipsoid.rules import online_svm
 from ellipsoid.rules.dual_ascent import EXACT_STEP, DualAscent
 
+from .dual_bounds import DualClassifier, best_multiple, comparator_of
 from .inputs.rows import RowSource
-from .measures import DualClassifier, best_multiple, comparator_of
 from .parameters.declaration import declared
 from .parameters.shared import WeightParameters
 from .parameters.validation import positive

@@ -18,8 +18,8 @@ from ellipsoid.links.table import LinkTable
 from ellipsoid.rules import blame, winnow
 
 from .dual import refuse_third_label
+from .dual_bounds import comparator_of, conjugate_error, may_widen, rounding_behind_link
 from .inputs.rows import RowSource
-from .measures import comparator_of, conjugate_error, may_widen, rounding_behind_link
 from .parameters.declaration import declared
 from .parameters.validation import one_of, positive
 from .shell.base import OnlineClassifier

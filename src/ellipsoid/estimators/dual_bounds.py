@@ -1,4 +1,4 @@
-"""What learners that climb the dual can tell of it, and bounds on rounding for certificates behind a link."""
+"""Dual objective and duality gap of learners that climb the dual, and bounds on rounding for their certificates."""
 
 from math import inf, log
 from typing import Any
@@ -17,23 +17,23 @@ from .state.learner import Learner
 
 
 class DualClassifier(OnlineClassifier):
-    """What is known of the dual by learners that climb it; their rule has a ``cap`` on its multipliers."""
+    """The attributes of a learner that climbs the dual; its rule has a ``cap`` on the multipliers."""
 
     @property
     def dual_objective_(self) -> float:
-        """D: whatever the weights, their complexity and C times their loss on all examples so far are no less. The
-        complexity is the link's, and ``|w|^2 / 2`` without one.
+        """D, a lower bound for any weights on their complexity plus C times their loss on all examples so far. The
+        complexity is that of the link, and ``|w|^2 / 2`` without a link.
         """
         return float(self._fitted("dual_objective_").solution().objective)
 
     @property
     def duality_gap_(self) -> float:
-        """How much more the objective of the weights is than that of any other, at most; of ``merge="dual"`` alone."""
+        """At most by how much the objective of the weights exceeds the least one; for ``merge="dual"`` only."""
         core = self._fitted("duality_gap_")
         return dual.gap_of(core.solution(), core.mixed, core.rounds)
 
     def least_loss(self, norm: float = 1.0) -> float:
-        """All weights of at most this norm (dual to the link's) have suffered at least this much loss so far."""
+        """A lower bound on the loss so far of any weights of at most this norm, which is dual to the link's."""
         return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
 
     def _weighs(self, learner: Learner) -> bool:
@@ -41,7 +41,7 @@ class DualClassifier(OnlineClassifier):
 
 
 def rounding_behind_link(tally: NDArray[np.float64], link: Link, terms: float, goal: float) -> drift.Lost:
-    """What rounding can have done to a run behind an exponential link."""
+    """A bound on the effect of rounding on a run with an exponential link."""
     if not drift.known(tally, tallies.HELD):
         return drift.UNKNOWN
     path, steps = 2.0 * float(tally[tallies.HELD]), float(tally[tallies.STEPS])
@@ -50,7 +50,7 @@ def rounding_behind_link(tally: NDArray[np.float64], link: Link, terms: float, g
 
 
 def conjugate_error(link: Link, theta: NDArray[np.float64]) -> float:
-    """By how much the value of an exponential link's G may be wrong."""
+    """A bound on the rounding error in the value of an exponential link's G."""
     groups = link.groups(theta)
     if link.kind == BALANCED and float(np.abs(theta).max(initial=0.0)) < 1.0:
         return link.conjugate(theta) * lost(theta.size + 16.0)
@@ -58,20 +58,20 @@ def conjugate_error(link: Link, theta: NDArray[np.float64]) -> float:
 
 
 def dual_norm_error(link: Link, theta: NDArray[np.float64]) -> float:
-    """By how much the dual norm may be wrong: the largest entry is found exactly, a power sum is not."""
+    """A bound on the rounding error of the dual norm: the largest entry is exact, a power sum is not."""
     if link.quadratic:
         return link.dual_norm(theta) * lost(theta.size + 8.0 + 4.0 * link.p)
     return 0.0 if link.joint else sum(float(np.abs(g).max(initial=0.0)) for g in link.groups(theta)) * lost(len(theta))
 
 
 def may_widen(learner: Any) -> bool:
-    """May features come that the first updates did not know?"""
+    """Can features appear that were unknown to the first updates?"""
     return learner.features is not None or bool(learner.started.get("grow_features"))
 
 
 def comparator_of(link: Link, theta: NDArray[np.float64], w: NDArray[np.float64]) -> dual.Comparator:
-    """A comparator, one row per function, against a dual vector."""
-    # A comparator may have any size: its largest entry and the rest of it.
+    """The numbers of a comparator (one row per function) that the bounds need, for a dual vector theta."""
+    # A comparator may have any size: it is scaled by its largest entry.
     scale = float(np.abs(w).max(initial=0.0))
     if scale == 0.0:
         return dual.Comparator(ZERO, ZERO, complexity_of(link, w))
@@ -87,13 +87,13 @@ def comparator_of(link: Link, theta: NDArray[np.float64], w: NDArray[np.float64]
 
 
 def missing_mass(link: Link, w: NDArray[np.float64]) -> float:
-    """By how much weights that are taken for a distribution miss a sum of one, or exceed it; with some to spare."""
+    """By how much the weights of a distribution differ from a sum of one, rounded up."""
     sums = [total(np.abs(group)) for group in link.groups(w)]
     if link.kind == SIMPLEX:
         found = max(max(abs(s.low - 1.0), abs(s.high - 1.0)) for s in sums)
     else:
         found = max(0.0, *(s.high - 1.0 for s in sums))
-    # Others are not taken for one, and have no complexity.
+    # Weights that differ by more are no distribution, and have no complexity.
     return 2.0 * found if found < 2.0 * NEARLY else 0.0
 
 
@@ -112,6 +112,6 @@ def complexity_of(link: Link, w: NDArray[np.float64]) -> Span:
 
 
 def best_multiple(comparator: dual.Comparator) -> dual.Comparator:
-    """Of all multiples of a comparator the one that bounds mistakes best, where F is half a squared norm."""
+    """The multiple of a comparator that gives the best bound on mistakes, if F is half a squared norm."""
     size = Span.exactly(max(0.0, comparator.along.low) if comparator.along.low > -inf else 0.0)
     return comparator._replace(size=size, complexity=0.5 * size.square())
