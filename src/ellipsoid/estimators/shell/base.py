@@ -108,12 +108,8 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         known = checks.all_labels(learner, labels)
         weight = weights.times_class_weight(weight, labels, learner.class_weight, None)
         learner.row_weights = weights.weights_for_loop(weight, self, learner)
-        learner.multilabel = labels.ndim == 2
         self._note_names(X, reset=True)
-        learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
-        for label in known:
-            learner.add_label(label)
-        learner.name(names)
+        _make_room(learner, source, labels, known, names)
         held = held and held.known_to(self, learner)
         ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
         if not learner.multilabel:
@@ -128,9 +124,9 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
 
         self._make_passes(learner, rows, ledger[CODES], make_pass, held)
         if learner.class_weight == "balanced":
-            values, often = np.unique(labels, return_counts=True)
-            passes = learner.rounds // source.n
-            learner.counted = dict(zip(values.tolist(), (passes * often).tolist(), strict=True)), learner.rounds, []
+            values, counts = np.unique(labels, return_counts=True)
+            counts *= learner.rounds // source.n
+            learner.counted = dict(zip(values.tolist(), counts.tolist(), strict=True)), learner.rounds, []
         learner.row_weights = NO_WEIGHTS
         self._install(learner)
 
@@ -217,30 +213,27 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         if core is not None:
             self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None
-        seen = None if shown is None else RowSource(shown, learner.constant)
+        shown_rows = None if shown is None else RowSource(shown, learner.constant)
         if watch and shown is None and names and hasattr(learner, "kernel"):
-            seen = source.without_new_features(0 if core is None else core.width, named=True)
-            seen = None if seen is source else seen
-        first, learner.first_scores = predict_without_new_features(core, source, seen) if watch else (None, None)
+            # A new feature has no weight yet, but it changes kernel values.
+            old = source.without_new_features(0 if core is None else core.width, named=True)
+            shown_rows = None if old is source else old
+        first, learner.first_scores = predict_without_new_features(core, source, shown_rows) if watch else (None, None)
         if learner.class_weight == "balanced":
             learner.counted = learner.counts, learner.rounds, labels.tolist()
         before, mark = self.__dict__.copy(), learner.mark()
         try:
             if core is None:
                 self._note_names(X, reset=True)
-            learner.multilabel = labels.ndim == 2
-            learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
-            for label in known:
-                learner.add_label(label)
+            _make_room(learner, source, labels, known, names)
             learner.closed |= bool(known) or classes is not None
-            learner.name(names)
             learner.observer = watch if callable(watch) else None
-            learner.learn(source, labels, predictions=predictions, shown=seen, weights=weight)
+            learner.learn(source, labels, predictions=predictions, shown=shown_rows, weights=weight)
             self._install(learner)
-            if predictions is not None and first is not None:
-                predictions[0] = first
             if predictions is None:
                 return labels
+            if first is not None:
+                predictions[0] = first
             return predictions if callable(watch) else self._cast_predictions(predictions)
         except BaseException as error:
             without_interrupts(lambda: self._keep_learned(learner, before, mark, names))
@@ -355,8 +348,6 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         found = self._bounds(core, own)
         return found if core.mixed is None else core.mixed.restate(found, core.tally)
 
-    # -- files -------------------------------------------------------------------------------------------------
-
     def save(self, path: Any) -> None:
         """Write the model to a file that ``ellipsoid.load`` reads: no pickle, so loading never runs code."""
         saving.save(self, path)
@@ -398,3 +389,12 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = self._takes_sets
         return tags
+
+
+def _make_room(learner: Learner, source: RowSource, labels: LabelArray, known: list[Any], names: Any) -> None:
+    """Make room for rows, and make labels and names of features known."""
+    learner.multilabel = labels.ndim == 2
+    learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
+    for label in known:
+        learner.add_label(label)
+    learner.name(names)
