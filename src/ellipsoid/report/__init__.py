@@ -1,1 +1,1 @@
-"""Comparisons to look at: text tables, plots, and one HTML file."""
+"""Reports of comparisons: text tables, plots, and one HTML file."""

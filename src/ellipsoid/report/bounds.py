@@ -1,6 +1,6 @@
-"""Mistakes under a learning curve, between what bounds them and what no classifier could have avoided.
+"""Plots of a learner's mistakes with their bounds.
 
-Three lines a learner: its mistakes (solid), the bound that its certificate gives at each moment (dashed), and, where it
+Three lines for each learner: its mistakes (solid), the bound of its certificate at each moment (dashed), and, where it
 climbs a dual, the loss in units of the margin that no weights as long as its own have avoided (dotted). A bound that
 is not finite is not drawn.
 """
@@ -23,7 +23,7 @@ CURVES: tuple[tuple[str, Any, str], ...] = (
 
 
 def bounded(run: Prequential) -> bool:
-    """Is there anything to draw beside the mistakes?"""
+    """Whether there is anything to draw beside the mistakes."""
     return bool(np.isfinite(run.mistake_bound).any() or np.isfinite(run.hindsight).any())
 
 
@@ -44,12 +44,12 @@ def draw_bounds(ax: Any, runs: dict[str, Prequential], styles: dict[str, dict[st
 
 
 def bounds_title(drawn: set[str]) -> str:
-    """What there is to see, where lines of these kinds were drawn."""
+    """The title of a plot with lines of these kinds."""
     return f"Mistakes and their bound{', and the least loss in hindsight' if 'hindsight' in drawn else ''}"
 
 
 def legend_lines(colour: str, drawn: set[str]) -> list[Any]:
-    """What the dashes that were drawn mean."""
+    """The legend of the lines that were drawn."""
     from matplotlib.lines import Line2D
 
     return [

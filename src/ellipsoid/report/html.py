@@ -153,6 +153,10 @@ def _drawn(found: Table) -> str:
             for j, text in enumerate(line)
         )
         lines.append(f"<tr>{''.join(cells)}</tr>")
+    return _html_table(head, lines)
+
+
+def _html_table(head: str, lines: list[str]) -> str:
     body = "\n".join(lines)
     return f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>'
 
@@ -162,7 +166,7 @@ def _note(text: str) -> str:
 
 
 def _confusions(comparison: Comparison) -> list[str]:
-    """Which label was taken for which, for each learner, folded away; not where there are too many labels to read."""
+    """The confusion matrix of each learner, folded away; none where there are too many labels to read."""
     found = []
     for learner in comparison.learners:
         run = comparison.of(learner)[0].passes[0]
@@ -196,10 +200,9 @@ def _certificates(comparison: Comparison) -> str:
         "<h2>Certificates</h2>\n"
         f"<p>Bounds that hold for this very run{which}, each with its condition. "
         "An infinite bound says that the condition is not met; one of more mistakes than rows says nothing here.</p>\n"
-        '<div class="wide"><table>\n<thead><tr><th>learner</th><th class="words">bound on</th>'
-        '<th>observed</th><th>bound</th><th class="words">holds if</th></tr></thead>\n<tbody>\n'
-        + "\n".join(lines)
-        + "\n</tbody>\n</table></div>"
+    ) + _html_table(
+        '<th>learner</th><th class="words">bound on</th><th>observed</th><th>bound</th><th class="words">holds if</th>',
+        lines,
     )
 
 

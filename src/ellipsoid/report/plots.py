@@ -33,7 +33,7 @@ class Theme(NamedTuple):
     paper: str = "white"
 
 
-# Colours that occur nowhere else, so that they can be exchanged for those of the page the drawing stands in.
+# Colours that occur nowhere else, so that they can be replaced by those of the page around the drawing.
 PLACEHOLDERS = Theme(ink="#010203", grid="#040506", paper="none")
 
 
@@ -149,7 +149,7 @@ class Panel(NamedTuple):
 def _panels(comparison: Comparison) -> list[Panel]:
     def error(cell: Cell) -> tuple[Any, Any]:
         run = cell.passes[0]
-        # The first few rows are all errors or none, which says nothing and would fill the picture.
+        # The error over the first few rows is close to 0 or 1, and would fill the picture.
         shown = run.checkpoints >= run.rows / 50
         return run.checkpoints[shown], 100 * run.cumulative_error[shown]
 

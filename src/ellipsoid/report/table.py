@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any, NamedTuple
 
 from ellipsoid.certificates import Certificate
@@ -21,14 +21,14 @@ class Table(NamedTuple):
 
 def table(comparison: Comparison) -> Table:
     """Errors in percent; where there were several orders, mean and standard deviation in brackets. The last lines are
-    rules that learn nothing, and kappa is what a learner avoids of the errors of the better of these.
+    the two baselines that learn nothing; kappa is the share of the better one's errors that a learner avoids.
     """
     rows = comparison.table()
     several = len(comparison.setting["seeds"]) > 1
     tested = rows[0].test_error is not None
     titles = ("learner", "online error %", *(("test error %",) if tested else ()))
     temporal = rows[0].repeat_error.mean < rows[0].majority_error.mean
-    one_label = rows[0].repeat_error.mean == rows[0].repeat_error.mean
+    one_label = not isnan(rows[0].repeat_error.mean)
     titles += (f"kappa {'temporal' if temporal else 'majority'}",) if one_label else ()
     titles += ("mistakes", "updates", "rows/s", "seconds", "certificate on mistakes")
     lines = []
@@ -44,18 +44,16 @@ def table(comparison: Comparison) -> Table:
 
 
 def _spread(value: Spread, form: str, several: bool, factor: float = 1.0) -> str:
-    if value.mean != value.mean:
+    if isnan(value.mean):
         return ""
     mean = format(factor * value.mean, form)
     return f"{mean} ({factor * value.sd:{form.replace(',', '')}})" if several else mean
 
 
 def measures(comparison: Comparison) -> Table | None:
-    """What the error does not tell: how rare labels fare, and what rules that learn nothing leave; None where a row has
-    several labels.
-    """
+    """Measures of errors on rare labels, and kappa against both baselines; None for label sets."""
     rows = comparison.table()
-    if rows[0].balanced_error.mean != rows[0].balanced_error.mean:
+    if isnan(rows[0].balanced_error.mean):
         return None
     several = len(comparison.setting["seeds"]) > 1
     titles = ("learner", "balanced error %", "F1", "kappa temporal", "kappa majority")
@@ -71,18 +69,15 @@ def measures(comparison: Comparison) -> Table | None:
 
 
 def _line(row: Row, kappa: tuple[Spread, ...], several: bool) -> tuple[str, ...]:
-    def spread(value: Spread, form: str, factor: float = 1.0) -> str:
-        return _spread(value, form, several, factor)
-
     return (
         row.learner,
-        spread(row.error, ".2f", 100),
-        *(() if row.test_error is None else (spread(row.test_error, ".2f", 100),)),
-        *(spread(value, ".3f") for value in kappa),
-        spread(row.mistakes, ",.0f"),
-        spread(row.updates, ",.0f"),
+        _spread(row.error, ".2f", several, 100),
+        *(() if row.test_error is None else (_spread(row.test_error, ".2f", several, 100),)),
+        *(_spread(value, ".3f", several) for value in kappa),
+        _spread(row.mistakes, ",.0f", several),
+        _spread(row.updates, ",.0f", several),
         significant(row.speed),
-        spread(row.seconds, ".3f"),
+        _spread(row.seconds, ".3f", several),
         inequality(row.certificate, row.rows) if row.certificate and isfinite(row.certificate.bound) else "none",
     )
 
