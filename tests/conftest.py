@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -89,14 +90,32 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("ELLIPSOID_DATA is not set: point it to the folder of data sets")
 
 
-def interpreted(function: Any, *_args: object, unlocked: bool = False) -> Callable[..., Any]:
+def interpreted(function: Any, *_args: object, **_options: object) -> Callable[..., Any]:
     """In place of machine code the Python that it was made of, which like machine code says nothing of overflow."""
+    source = getattr(function, "py_func", function)
 
     def run(*args: object) -> Any:
         with np.errstate(all="ignore"):
-            return function.py_func(*args)
+            return source(*args)
 
     return run
+
+
+def run_as_python(patch: pytest.MonkeyPatch, modules: Iterable[ModuleType]) -> None:
+    """Let these modules call no machine code, but the Python that it was made of."""
+    from ellipsoid.engine.compile import call, entry
+
+    for module in modules:
+        if getattr(module, "entry", None) is entry:
+            patch.setattr(module, "entry", interpreted)
+        if getattr(module, "call", None) is call:
+            patch.setattr(module, "call", lambda function, *args, **_options: interpreted(function)(*args))
+
+
+@pytest.fixture
+def interpret(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """``interpret(module, ...)`` lets these modules run as Python until the end of the test: nothing is compiled."""
+    return lambda *modules: run_as_python(monkeypatch, modules)
 
 
 @pytest.fixture
@@ -117,9 +136,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Spare a test marked ``interpreted`` the seconds of compiling."""
     with pytest.MonkeyPatch.context() as patch:
         if is_interpreted(item):
-            for name, module in list(sys.modules.items()):
-                if name.startswith("ellipsoid.") and hasattr(module, "entry"):
-                    patch.setattr(module, "entry", interpreted)
+            run_as_python(patch, [module for name, module in sys.modules.items() if name.startswith("ellipsoid.")])
         return (yield)
 
 

@@ -166,14 +166,9 @@ def dense():
 
 
 @pytest.fixture
-def plain(monkeypatch):
+def plain(interpret):
     """Run the loop's bodies as the Python they are written in."""
-
-    def python(function, *args):
-        return function.py_func
-
-    for module in (learner, cellip_estimator):
-        monkeypatch.setattr(module, "entry", python)
+    interpret(learner, cellip_estimator)
 
 
 @pytest.fixture(scope="session")

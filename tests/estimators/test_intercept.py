@@ -43,10 +43,9 @@ MODELS = [
 
 
 @pytest.fixture
-def plain(monkeypatch):
+def plain(interpret):
     """Run as the Python that it is written in."""
-    for module in (expansion, inputs, learner, one_row, scaled_learners):
-        monkeypatch.setattr(module, "entry", lambda function, *args: function.py_func)
+    interpret(expansion, inputs, learner, one_row, scaled_learners)
 
 
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])

@@ -142,13 +142,12 @@ def sets():
 
 
 @pytest.fixture
-def interpreted(monkeypatch):
+def interpreted(interpret):
     """Loops run as the Python that they are, where their bits are not the point: nothing is compiled."""
     from ellipsoid.estimators import online_svm
     from ellipsoid.estimators.state import expansion, learner, one_row
 
-    for module in (learner, expansion, one_row, online_svm):
-        monkeypatch.setattr(module, "entry", lambda function, *args: getattr(function, "py_func", function))
+    interpret(learner, expansion, one_row, online_svm)
 
 
 @pytest.mark.parametrize("name", LEARNERS)

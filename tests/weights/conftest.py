@@ -10,11 +10,9 @@ from ellipsoid.estimators.wrappers import scalers
 
 
 @pytest.fixture(autouse=True)
-def plain(request, monkeypatch):
+def plain(request, interpret):
     if "compiled" not in request.fixturenames:
-        for module in (expansion, inputs, learner, one_row, scaled_learners, scalers):
-            if hasattr(module, "entry"):
-                monkeypatch.setattr(module, "entry", lambda function, *args: function.py_func)
+        interpret(expansion, inputs, learner, one_row, scaled_learners, scalers)
 
 
 @pytest.fixture
