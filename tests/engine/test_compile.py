@@ -142,7 +142,7 @@ def test_cached_code_is_used_and_never_stale(copied):
     remarked = text.replace("@step.register", "# Said anew.\n\n\n@step.register").replace("Rosenblatt (1958)", "1958")
     assert len(remarked) != len(text)
     rule.write_text(remarked, "utf-8")
-    (home / "rules" / "winnow.py").write_text("BROKEN = 1 / 0\n", "utf-8")
+    (home / "rules" / "nherd.py").write_text("BROKEN = 1 / 0\n", "utf-8")
     assert run() == f"{first} False 0", "neither comments nor another learner's rule are part of the code"
 
     counted = run("from ellipsoid.engine import clear_cache; print(clear_cache(), clear_cache())")

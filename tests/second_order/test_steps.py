@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from ellipsoid.ellipsoids.protocol import NO_ERRORS, cut, what_is_left
+from ellipsoid.ellipsoids.protocol import NO_ERRORS, cut, remaining_share
 from ellipsoid.ellipsoids.state import CUTS, LOG_KEPT, LOG_SCALE, MARGIN_WEIGHT, SQUARED_LOSS, STATE_SIZE, UNSIGNED
 from ellipsoid.rules.confidence import SQUARED, STDEV, UNREACHED, VARIANCE
 from ellipsoid.rules.gaussian import ADAPTIVE, HERDING, GaussianRule
@@ -28,7 +28,7 @@ def step(rule, margin, variance, scale=1.0):
     state = np.zeros(STATE_SIZE)
     state[LOG_SCALE] = log(scale)
     along, kappa = cut(rule, margin, variance / scale, variance / scale, state, 0.0, NO_ERRORS)
-    return along / scale, kappa, what_is_left(rule, kappa, state) if along else 1.0, state
+    return along / scale, kappa, remaining_share(rule, kappa, state) if along else 1.0, state
 
 
 def divergence(w, S, w0, S0):

@@ -8,16 +8,26 @@ The step and kappa come from the rule's cut; B is touched on updates only, never
 from math import sqrt
 
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, has_room, norm2, score
+from ellipsoid.engine.protocol import absorb, has_room, norm2, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS
 
-from .forms.column import Column, stays
-from .forms.gram import Gram, SparseGram, length2, row_length
+from .forms.column import Column, is_final
+from .forms.gram import Gram, SparseGram, row_length
 from .forms.kernel_gram import AheadGram, KernelGram, WaitingGram
-from .forms.rounding import caution, measure, noise
+from .forms.rounding import guaranteed_radius, rounding_errors, update_norms
 from .forms.vectors import Full, Product
-from .protocol import NO_ERRORS, blur, cut, probe, push, push_and_shrink, what_is_left
+from .protocol import (
+    NO_ERRORS,
+    cut,
+    margin_along,
+    move_and_downdate,
+    move_weights,
+    probe,
+    quadratic_error,
+    remaining_share,
+    squared_length,
+)
 from .state import COMPLETE, CUTS, FEATURES_USED, HALT, LIFT_AT, LOG_KEPT, LOG_LEAST_KEPT, STORED
 
 
@@ -30,26 +40,24 @@ from .state import COMPLETE, CUTS, FEATURES_USED, HALT, LIFT_AT, LOG_KEPT, LOG_L
 @absorb.register(AheadGram)
 @absorb.register(WaitingGram)
 def _(rep, rule, rows, t, moves, work, tally):
-    margin = 0.0
-    for i in range(moves):
-        margin += work[TAU, i] * work[SCORES, int(work[WHO, i])]
-    length = length2(moves, work, norm2(rep, rows, t))
+    margin = margin_along(moves, work)
+    length = squared_length(moves, work, norm2(rep, rows, t))
     quadratic = probe(rep, rows, t, moves, work, length)
-    radius, errors = caution(rule), NO_ERRORS
+    radius, errors = guaranteed_radius(rule), NO_ERRORS
     if radius > 0.0:
-        errors = noise(rep, rows, t, sqrt(length), sqrt(max(quadratic, 0.0)), radius)
-    elif quadratic < blur(rep):
+        errors = rounding_errors(rep, rows, t, sqrt(length), sqrt(max(quadratic, 0.0)), radius)
+    elif quadratic < quadratic_error(rep):
         quadratic = 0.0  # along which no rule steps
     step, kappa = cut(rule, margin, quadratic, length, rep.state, tally[ROUNDS], errors)
     if step == 0.0:
         return False
     if kappa > 0.0:
-        left = what_is_left(rule, kappa, rep.state)
-        push_and_shrink(rep, rows, t, moves, work, step, tally[ROUNDS], kappa, left, quadratic)
+        left = remaining_share(rule, kappa, rep.state)
+        move_and_downdate(rep, rows, t, moves, work, step, tally[ROUNDS], kappa, left, quadratic)
         if radius > 0.0:
-            measure(rep, sqrt(length))
+            update_norms(rep, sqrt(length))
     else:
-        push(rep, rows, t, moves, work, step, tally[ROUNDS])
+        move_weights(rep, rows, t, moves, work, step, tally[ROUNDS])
     rep.rounds[int(rep.state[CUTS])] = tally[ROUNDS] + 1.0
     rep.state[CUTS] += 1.0
     return True
@@ -75,7 +83,7 @@ def open_for(rep, stored, capacity, accurate):
 
 @has_room.register(Column)
 def _(rep, rows, t):
-    if stays(rep.state, rep.H.shape[1], rep.H.shape[2]) and rep.across.shape[0] == 0:
+    if is_final(rep.state, rep.H.shape[1], rep.H.shape[2]) and rep.across.shape[0] == 0:
         return False
     return open_for(rep, rep.state[STORED], rep.H.shape[0], rep.state[LOG_KEPT] > LOG_LEAST_KEPT)
 

@@ -15,27 +15,26 @@ from ellipsoid.engine.protocol import SCORES, TAU, WHO, norm2, score, width, win
 from ellipsoid.engine.rows import count
 from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
 
-from .forms.gram import length2
-from .protocol import probe
+from .protocol import probe, squared_length
 from .state import LOG_SCALE
 
 
 @generic(1)
-def lead_and_variance(task: Any, rep: Any, rows: Any, t: int, work: Any) -> tuple[float, float]:
-    """By how much the winner of the scored row t leads, and the variance of that."""
+def write_lead(task: Any, work: Any) -> tuple[float, int]:
+    """By how much the winner of a scored row leads; writes the direction of that as moves, and returns how many."""
 
 
-@lead_and_variance.register(Binary)
-def _(task, rep, rows, t, work):
+@write_lead.register(Binary)
+def _(task, work):
     work[WHO, 0], work[TAU, 0] = 0.0, 1.0
-    return abs(work[SCORES, 0]), variance(rep, rows, t, 1, work)
+    return abs(work[SCORES, 0]), 1
 
 
-@lead_and_variance.register(Multiclass)
-def _(task, rep, rows, t, work):
+@write_lead.register(Multiclass)
+def _(task, work):
     # One label known is no reason to be sure of it: others may exist.
     if task.classes < 2:
-        return 0.0, 0.0
+        return 0.0, 0
     best = winner(task, work[SCORES])
     rival = 1 if best == 0 else 0
     for r in range(task.classes):
@@ -43,24 +42,27 @@ def _(task, rep, rows, t, work):
             rival = r
     work[WHO, 0], work[TAU, 0] = best, 1.0
     work[WHO, 1], work[TAU, 1] = rival, -1.0
-    return work[SCORES, best] - work[SCORES, rival], variance(rep, rows, t, 2, work)
+    return work[SCORES, best] - work[SCORES, rival], 2
 
 
-@lead_and_variance.register(MultiLabel)
-def _(task, rep, rows, t, work):
+@write_lead.register(MultiLabel)
+def _(task, work):
     nearest = 0
     for r in range(task.classes):
         if abs(work[SCORES, r]) < abs(work[SCORES, nearest]):
             nearest = r
     work[WHO, 0], work[TAU, 0] = nearest, 1.0
-    return abs(work[SCORES, nearest]), variance(rep, rows, t, 1, work)
+    return abs(work[SCORES, nearest]), 1
 
 
 @helper()
-def variance(rep, rows, t, moves, work):
-    """z'Sz for the direction in ``work``."""
-    length = length2(moves, work, norm2(rep, rows, t))
-    return exp(rep.state[LOG_SCALE]) * max(0.0, probe(rep, rows, t, moves, work, length))
+def lead_and_variance(task, rep, rows, t, work):
+    """By how much the winner of the scored row t leads, and the variance z'Sz of that."""
+    lead, moves = write_lead(task, work)
+    if moves == 0:
+        return lead, 0.0
+    length = squared_length(moves, work, norm2(rep, rows, t))
+    return lead, exp(rep.state[LOG_SCALE]) * max(0.0, probe(rep, rows, t, moves, work, length))
 
 
 @compiled

@@ -15,9 +15,8 @@ from ellipsoid.engine.protocol import SCORES, TAU, WHO, norm2, score, width, win
 from ellipsoid.engine.rows import count
 from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
 
-from .forms.gram import length2
-from .forms.rounding import widest
-from .protocol import probe
+from .forms.rounding import width_bound
+from .protocol import probe, squared_length
 
 
 @generic(1)
@@ -55,8 +54,8 @@ def _(task, rep, rows, t, work, radius):
 @helper(inline=False)
 def direction_width(rep, rows, t, moves, work, radius):
     """sqrt(z'Pz) for the direction in ``work``, and what rounding may add to it and take from the score."""
-    length = length2(moves, work, norm2(rep, rows, t))
-    return widest(rep, rows, t, sqrt(length), probe(rep, rows, t, moves, work, length), radius)
+    length = squared_length(moves, work, norm2(rep, rows, t))
+    return width_bound(rep, rows, t, sqrt(length), probe(rep, rows, t, moves, work, length), radius)
 
 
 @compiled

@@ -6,46 +6,65 @@ signs are the moves in ``work``.
 
 from typing import Any
 
-from ellipsoid.engine.generic import generic
+from ellipsoid.engine.generic import generic, helper
+from ellipsoid.engine.protocol import SCORES, TAU, WHO
 
 NO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-@generic(2)
+@helper()
+def margin_along(moves, work):
+    """<w, z> for the direction in ``work``."""
+    margin = 0.0
+    for i in range(moves):
+        margin += work[TAU, i] * work[SCORES, int(work[WHO, i])]
+    return margin
+
+
+@helper()
+def squared_length(moves, work, norm2):
+    """|z|^2 from |x|^2."""
+    total = 0.0
+    for i in range(moves):
+        total += work[TAU, i] * work[TAU, i]
+    return total * norm2
+
+
+@generic(1)
 def probe(rep: Any, rows: Any, t: int, moves: int, work: Any, length: float) -> float:
     """Form: z'Bz for the direction of row t, ``length`` = z'z; what Bz needs is left in the form's scratch."""
 
 
 @generic(1, default=True)
-def blur(rep: Any) -> float:
+def quadratic_error(rep: Any) -> float:
     """Form: what rounding may have done to the z'Bz just probed, where it can be much; by default it cannot."""
     return 0.0
 
 
-@generic(2)
-def push(rep: Any, rows: Any, t: int, moves: int, work: Any, step: float, before: float) -> None:
+@generic(1)
+def move_weights(rep: Any, rows: Any, t: int, moves: int, work: Any, step: float, before: float) -> None:
     """Form: w += step Bz for the direction just probed (and ``before`` times that for averages)."""
 
 
-@generic(2)
-def shrink(  # noqa: PLR0913 (a step of a form has these parts)
+@generic(1)
+def downdate(  # noqa: PLR0913 (a step of a form has these parts)
     rep: Any, rows: Any, t: int, moves: int, work: Any, kappa: float, left: float, quadratic: float
 ) -> None:
     """Form: B -= kappa (Bz)(Bz)' / (z'Bz) for the direction just probed; ``left`` is 1 - kappa."""
 
 
 @generic(1, default=True)
-def push_and_shrink(  # noqa: PLR0913 (a step of a form has these parts)
+def move_and_downdate(  # noqa: PLR0913 (a step of a form has these parts)
     rep: Any, rows: Any, t: int, moves: int, work: Any, step: float, before: float,
     kappa: float, left: float, quadratic: float,
 ) -> None:  # fmt: skip
     """Form: both, one after the other where a form has no way to do them together."""
-    push(rep, rows, t, moves, work, step, before)
-    shrink(rep, rows, t, moves, work, kappa, left, quadratic)
+    move_weights(rep, rows, t, moves, work, step, before)
+    downdate(rep, rows, t, moves, work, kappa, left, quadratic)
 
 
 @generic(1, default=True)
-def what_is_left(rule: Any, kappa: float, state: Any) -> float:
+def remaining_share(rule: Any, kappa: float, state: Any) -> float:
     """Rule: 1 - kappa of the cut just made, where it knows more digits than the difference has."""
     return 1.0 - kappa
 
@@ -56,5 +75,5 @@ def cut(
 ) -> tuple[float, float]:
     """Rule: the step along Bz and the downdate kappa at signed score ``margin``; a zero step changes nothing.
 
-    ``errors`` is the form's `noise`, NO_ERRORS for a rule without `caution`.
+    ``errors`` is the form's `noise`, NO_ERRORS for a rule without `guaranteed_radius`.
     """

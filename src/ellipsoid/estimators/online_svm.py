@@ -20,8 +20,8 @@ from ellipsoid.representation.tables import LinearTable
 from ellipsoid.representation.window.kernel import WindowExpansion
 from ellipsoid.representation.window.slots import ALL
 from ellipsoid.representation.window.table import WindowTable
-from ellipsoid.rules import online_svm
 from ellipsoid.rules.dual_ascent import EXACT_STEP, DualAscent
+from ellipsoid.rules.online_svm import WindowTask
 
 from .dual_bounds import DualClassifier, best_multiple, comparator_of
 from .inputs.rows import RowSource
@@ -43,11 +43,7 @@ class Windowed(Learner):
 
     def task(self, ledger: Any, mode: int = PLAIN, Y: Any = NO_LABELS) -> Any:
         """Every example is handed to the window."""
-        if self.multilabel:
-            return online_svm.MultiLabelWindowTask(ledger, mode, len(self.labels), Y)
-        if len(self.labels) == 2:
-            return online_svm.BinaryWindowTask(ledger, mode)
-        return online_svm.MulticlassWindowTask(ledger, mode, len(self.labels))
+        return WindowTask(ledger, mode, super().task(ledger, mode, Y))
 
     def add_label(self, label: Any) -> None:
         """Add a class; the dual of the binary run becomes that of the run with two rows from the start."""

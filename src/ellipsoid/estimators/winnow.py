@@ -15,7 +15,8 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import PLAIN
 from ellipsoid.links.functions import BALANCED, SIMPLEX, Link
 from ellipsoid.links.table import LinkTable
-from ellipsoid.rules import blame, winnow
+from ellipsoid.rules import blame
+from ellipsoid.rules.perceptron import PerceptronRule
 
 from .dual import refuse_third_label
 from .dual_bounds import comparator_of, conjugate_error, may_widen, rounding_behind_link
@@ -31,7 +32,7 @@ class WinnowLearner(Learner):
 
     table: LinkTable
 
-    def __init__(self, rule: winnow.WinnowRule, link: Link, *, intercept: float, average: bool) -> None:
+    def __init__(self, rule: PerceptronRule, link: Link, *, intercept: float, average: bool) -> None:
         # The lead of the second label is twice what either score differs from their mean.
         super().__init__(rule, intercept=intercept, average=average, half=0.5)
         self.link = link
@@ -128,7 +129,7 @@ class Winnow(OnlineClassifier):
         sharing = one_of("multiclass", self.multiclass, blame.SHARINGS)
         if self.version not in (1, 2):
             raise ValueError(f"version must be 1 or 2, got {self.version!r}")
-        rule = winnow.WinnowRule(sharing, positive("margin", self.margin, zero=True), positive("eta", self.eta))
+        rule = PerceptronRule(sharing, positive("margin", self.margin, zero=True), positive("eta", self.eta))
         link = Link(BALANCED if self.balanced else SIMPLEX, joint=self.version == 2)
         return WinnowLearner(rule, link, intercept=self._constant, average=self.average)
 
@@ -152,7 +153,7 @@ class Winnow(OnlineClassifier):
             len(learner.link.groups(theta)),
         )
         run = multiplicative.Multiplied(
-            updates=counted(learner, tallies.UPDATES), eta=rule.eta, margin=rule.margin, lost=off.lost,
+            updates=counted(learner, tallies.UPDATES), eta=rule.size, margin=rule.margin, lost=off.lost,
             growth=Span.about(float(tally[tallies.RADIUS2]), 8) * (1.0 if learner.link.joint else 2.0),
             drift=groups * off.drift,
         )  # fmt: skip

@@ -13,10 +13,10 @@ from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2
 from ellipsoid.engine.rows import row_span
 from ellipsoid.engine.tally import FARTHEST, HELD, ROUNDS
+from ellipsoid.representation.row_entries import entry_column, entry_value
 
 from .functions import NORM, SIMPLEX
 from .protocol import risen, search
-from .row_coordinates import column, value
 from .weights import (
     DIVISOR,
     FALLEN_SUM,
@@ -54,8 +54,8 @@ def remainder(rep, rows, t, moves, work):
     for m in range(moves[0], moves[1]):
         r = int(work[WHO, m])
         for k in range(start, stop + 1):
-            j = column(rows, k, stop)
-            if j < rep.first or value(rows, t, k, stop) == 0.0:
+            j = entry_column(rows, k, stop)
+            if j < rep.first or entry_value(rows, t, k, stop) == 0.0:
                 continue
             old = -part(rep, rep.V[j, r], rep.theta[j, r], shift)
             total = high + old
@@ -86,10 +86,10 @@ def others(rep, rows, t, moves, work, shift):
         # The columns of a row rise, but for the constant feature's: that is its last place.
         k = start
         for j in range(rep.first, rep.columns):
-            while k < stop and column(rows, k, stop) < j:
+            while k < stop and entry_column(rows, k, stop) < j:
                 k += 1
             place = stop if j == 0 else k
-            if moving and column(rows, place, stop) == j and value(rows, t, place, stop) != 0.0:
+            if moving and entry_column(rows, place, stop) == j and entry_value(rows, t, place, stop) != 0.0:
                 continue
             theta = rep.theta[j, r]
             top = max(top, theta if rep.kind == SIMPLEX else abs(theta))
@@ -119,9 +119,9 @@ def margin_at(rep, rows, t, moves, work, alpha, still):
     for m in range(moves[0], moves[1]):
         r, sign = int(work[WHO, m]), work[TAU, m]
         for k in range(start, stop + 1):
-            j = column(rows, k, stop)
+            j = entry_column(rows, k, stop)
             if j >= rep.first:
-                moved = rep.theta[j, r] + alpha * sign * value(rows, t, k, stop)
+                moved = rep.theta[j, r] + alpha * sign * entry_value(rows, t, k, stop)
                 top = max(top, moved if rep.kind == SIMPLEX else abs(moved))
     if not underflows(rep, shift, top):
         top = max(top, shift)
@@ -130,8 +130,8 @@ def margin_at(rep, rows, t, moves, work, alpha, still):
     for m in range(moves[0], moves[1]):
         r, sign = int(work[WHO, m]), work[TAU, m]
         for k in range(start, stop + 1):
-            j = column(rows, k, stop)
-            x = value(rows, t, k, stop)
+            j = entry_column(rows, k, stop)
+            x = entry_value(rows, t, k, stop)
             if j < rep.first or x == 0.0:
                 continue
             moved = rep.theta[j, r] + alpha * sign * x
@@ -202,8 +202,8 @@ def advance(rep, rows, t, moves, work):
     for m in range(moves[0], moves[1]):
         r, tau = int(work[WHO, m]), work[TAU, m]
         for k in range(start, stop + 1):
-            j = column(rows, k, stop)
-            x = value(rows, t, k, stop)
+            j = entry_column(rows, k, stop)
+            x = entry_value(rows, t, k, stop)
             if j >= rep.first and x != 0.0:
                 put(numbers, g, -part(rep, V[j, r], theta[j, r], shift))
                 theta[j, r] += tau * x
@@ -217,8 +217,8 @@ def advance(rep, rows, t, moves, work):
         for m in range(moves[0], moves[1]):
             r = int(work[WHO, m])
             for k in range(start, stop + 1):
-                j = column(rows, k, stop)
-                if j >= rep.first and value(rows, t, k, stop) != 0.0:
+                j = entry_column(rows, k, stop)
+                if j >= rep.first and entry_value(rows, t, k, stop) != 0.0:
                     V[j, r] = weight(rep, theta[j, r], shift)
                     put(numbers, g, part(rep, V[j, r], theta[j, r], shift))
     E = numbers[g, HIGH] + numbers[g, LOW]

@@ -27,9 +27,9 @@ from ellipsoid.engine.native.memory import prefetch
 from ellipsoid.engine.protocol import norm2, score
 from ellipsoid.engine.rows import CSR, Dense, row_span
 from ellipsoid.representation.linear import AHEAD, CACHE_LINE
+from ellipsoid.representation.row_entries import entry_column, entry_value
 
 from .functions import BALANCED, NORM, SIMPLEX
-from .row_coordinates import column, value
 
 SHIFT, HIGH, LOW, PEAK_SUM, DIVISOR, SINCE_ROUND = range(6)
 GROUP_NUMBERS = 6
@@ -93,16 +93,16 @@ def _(rep, rows, t):
     start, stop = row_span(rows, t)
     low, high, largest, seen = inf, -inf, 0.0, 0
     for k in range(start, stop + 1):
-        if column(rows, k, stop) < rep.first:
+        if entry_column(rows, k, stop) < rep.first:
             continue
-        x = value(rows, t, k, stop)
+        x = entry_value(rows, t, k, stop)
         low, high, largest, seen = min(low, x), max(high, x), max(largest, abs(x)), seen + 1
     if largest == 0.0:
         return 0.0
     if rep.kind == NORM:
         total = 0.0
         for k in range(start, stop + 1):
-            x = abs(value(rows, t, k, stop))
+            x = abs(entry_value(rows, t, k, stop))
             if x > 0.0:
                 total += (x / largest) ** rep.p
         return (rep.p - 1.0) * largest * largest * total ** (2.0 / rep.p)

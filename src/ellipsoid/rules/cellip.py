@@ -25,7 +25,7 @@ from math import exp, log, log1p, sqrt
 from typing import NamedTuple
 
 from ellipsoid.ellipsoids.disagreement import disagreement
-from ellipsoid.ellipsoids.forms.rounding import FAINT, LOOSE, U, caution
+from ellipsoid.ellipsoids.forms.rounding import FAINT, LOOSE, U, guaranteed_radius
 from ellipsoid.ellipsoids.protocol import cut
 from ellipsoid.ellipsoids.state import (
     ASKED,
@@ -79,7 +79,7 @@ def _(rule, margin, energy):
     return 1.0 if margin <= 0.0 or margin < rule.margin else 0.0
 
 
-@caution.register(CELLIPRule)
+@guaranteed_radius.register(CELLIPRule)
 def _(rule):
     return rule.radius
 
@@ -115,42 +115,42 @@ def _(rule, margin, quadratic, norm2, state, rounds, errors):
     if rule.policy == FREEZE and state[EMPTY_COUNT] > 0.0:
         return 0.0, 0.0
     before = state[EMPTY_COUNT]
-    step, kappa = outward_cut(rule, margin, quadratic, norm2, state, rounds, errors)
+    step, kappa = cautious_cut(rule, margin, quadratic, norm2, state, rounds, errors)
     if step == 0.0 and margin <= 0.0 and state[EMPTY_COUNT] == before:
         state[UNCUT] = 1.0
     return step, kappa
 
 
 @helper()
-def outward_cut(rule, margin, quadratic, norm2, state, rounds, errors):
+def cautious_cut(rule, margin, quadratic, norm2, state, rounds, errors):
     """The step and kappa of a cut that leaves out nothing it should hold, rounding included; zeros for none."""
-    error, blur = 1.01 * errors[0], 1.01 * errors[1]
+    error, direction_error = 1.01 * errors[0], 1.01 * errors[1]
     scale, root = exp(0.5 * state[LOG_SCALE]), sqrt(max(quadratic, 0.0))
     # No classifier of the ellipsoid is further along z than ``width``, and all are asked for ``short`` at least.
-    width = scale * (root + 2.0 * blur + FAINT) * (1.0 + LOOSE)
+    width = scale * (root + 2.0 * direction_error + FAINT) * (1.0 + LOOSE)
     short = (rule.threshold - margin) - error - 2.0 * U * (rule.threshold + abs(margin))
     if short > width * (1.0 + TOLERANCE):
         refute(rule, state, rounds)
         return 0.0, 0.0
     # A direction that is mostly rounding is none.
-    if not (2000.0 * blur < root and root > 1e5 * FAINT):
+    if not (2000.0 * direction_error < root and root > 1e5 * FAINT):
         return 0.0, 0.0
-    deep = short - scale * blur * (1.0 + LOOSE)
-    alpha = deep / width if deep > 0.0 else deep / (scale * (root - 2.0 * blur) * (1.0 - LOOSE))
+    deep = short - scale * direction_error * (1.0 + LOOSE)
+    alpha = deep / width if deep > 0.0 else deep / (scale * (root - 2.0 * direction_error) * (1.0 - LOOSE))
     if alpha <= (-1.0 / state[DIM] if rule.smallest else 0.0):
         return 0.0, 0.0
     slim = max(0.0, width - short) / (2.0 * sqrt(norm2))
-    step, kappa = shallow(rule, alpha, blur, root, norm2, state, errors)
+    step, kappa = cut_at_depth(rule, alpha, direction_error, root, norm2, state, errors)
     if step == 0.0 and alpha > GENTLE:
         # Too deep to be stored: a cut that leaves more is as right.
-        step, kappa = shallow(rule, GENTLE, blur, root, norm2, state, errors)
+        step, kappa = cut_at_depth(rule, GENTLE, direction_error, root, norm2, state, errors)
     if step != 0.0:
         state[SLIM] = min(state[SLIM], slim)
     return step, kappa
 
 
 @helper(inline=False)
-def shallow(rule, alpha, blur, root, norm2, state, errors):
+def cut_at_depth(rule, alpha, direction_error, root, norm2, state, errors):
     """The step and kappa of a cut at this depth, whose ellipsoid is widened by what rounding may take from it.
 
     A zero step where the cut gains less than that.
@@ -158,23 +158,24 @@ def shallow(rule, alpha, blur, root, norm2, state, errors):
     dim, log_scale, steep = state[DIM], state[LOG_SCALE], 1.0 + state[STEEP]
     scale = exp(0.5 * log_scale)
     exhausting = alpha >= 1.0 - TOLERANCE
-    off = 2.04 * blur / root + LOOSE + 8.0 * U
+    off = 2.04 * direction_error / root + LOOSE + 8.0 * U
     if exhausting:
-        move, kappa, left, kept, widen = min(alpha, 1.0), 0.0, 1.0, 0.0, 0.0
+        move, kappa, left, kept, loss = min(alpha, 1.0), 0.0, 1.0, 0.0, 0.0
         rest = max(1.0 - alpha, 8.0 * U)
         # An interval is kept by its ends; an ellipsoid must also hold what features still to come may weigh.
         scaled = 2.0 * log((rest if dim == 1.0 and rule.smallest else sqrt(2.0 * rest)) + off)
     else:
         move, kappa, left, kept, scaled = proportions(alpha, dim, rule.smallest)
-        widen = off * (kappa / left + abs(move) / (1.0 - move))
-        steep += 1.2 * kappa / left * ((sqrt(norm2) + sqrt(steep) * blur) / (root - 2.0 * blur)) ** 2
+        loss = off * (kappa / left + abs(move) / (1.0 - move))
+        ratio = (sqrt(norm2) + sqrt(steep) * direction_error) / (root - 2.0 * direction_error)
+        steep += 1.2 * kappa / left * ratio**2
     step = move * scale / root
-    _, _, slip, slide, bend, dent = errors
-    widen += sqrt(steep) * (slip + step * slide) / exp(0.5 * (log_scale + scaled))
+    _, _, weights_error, per_step, root_error, matrix_error = errors
+    loss += sqrt(steep) * (weights_error + step * per_step) / exp(0.5 * (log_scale + scaled))
     if kappa > 0.0:
-        widen += sqrt(steep) * bend + 0.5 * steep * dent
-    growth = 2.0 * SECOND * widen + U * (8.0 + 8.0 * (abs(log_scale) + abs(scaled)))
-    if not (widen < SMALL_ERROR and dim * growth < -0.5 * (dim * scaled + kept)):
+        loss += sqrt(steep) * root_error + 0.5 * steep * matrix_error
+    growth = 2.0 * SECOND * loss + U * (8.0 + 8.0 * (abs(log_scale) + abs(scaled)))
+    if not (loss < SMALL_ERROR and dim * growth < -0.5 * (dim * scaled + kept)):
         return 0.0, 0.0
     state[LOG_SCALE] += scaled + growth
     state[WIDENED] += growth

@@ -14,7 +14,7 @@ from math import exp, sqrt
 from typing import NamedTuple
 
 from ellipsoid.ellipsoids.confidence import lead_and_variance
-from ellipsoid.ellipsoids.protocol import cut, what_is_left
+from ellipsoid.ellipsoids.protocol import cut, remaining_share
 from ellipsoid.ellipsoids.state import ASKED, LOG_SCALE, SHARE_LEFT
 from ellipsoid.engine.protocol import step, wants_label, weighted
 
@@ -66,7 +66,7 @@ def _(rule, weight):
     return GaussianRule(rule.margin, rule.kind, rule.price / weight, rule.phi, rule.doubt)
 
 
-@what_is_left.register(GaussianRule)
+@remaining_share.register(GaussianRule)
 def _(rule, kappa, state):
     return state[SHARE_LEFT]
 

@@ -10,18 +10,18 @@ Yang, Jin, Ye (ICML 2009), section 2.3, corrected: c < 1; the oldest updates wei
 ellipsoid is no version space.
 """
 
-from math import inf, log1p
-from typing import Any, NamedTuple
+from math import log1p
+from typing import NamedTuple
 
 import numpy as np
 
+from ellipsoid.ellipsoids.confidence import write_lead
 from ellipsoid.ellipsoids.protocol import cut
 from ellipsoid.ellipsoids.state import ASKED, COMPLETE, CUTS, LOG_KEPT, LOG_SCALE, MARGIN_WEIGHT, UNCUT
-from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.protocol import SCORES, step, wants_label
+from ellipsoid.engine.generic import helper
+from ellipsoid.engine.protocol import step, wants_label
 from ellipsoid.engine.rows import TINY
 from ellipsoid.engine.tally import ROUNDS
-from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
 
 NEGLIGIBLE = 2.0**-54
 
@@ -50,41 +50,11 @@ def _(rule, margin, energy):
 @wants_label.register(IELLIPRule)
 def _(rule, task, rep, rows, t, work, tally):
     if rule.smoothing > 0.0:
-        gap = lead(task, work[SCORES]) / rule.goal
+        gap = write_lead(task, work)[0] / rule.goal
         if uniform(rule.seed, tally[ROUNDS]) * (rule.smoothing + gap) > rule.smoothing:
             return False
     rep.state[ASKED] += 1.0
     return True
-
-
-@generic(1)
-def lead(task: Any, scores: Any) -> float:
-    """By how much the winner leads."""
-
-
-@lead.register(Binary)
-def _(task, scores):
-    return abs(scores[0])
-
-
-@lead.register(Multiclass)
-def _(task, scores):
-    best, second = -inf, -inf
-    for r in range(task.classes):
-        if scores[r] > best:
-            best, second = scores[r], best
-        elif scores[r] > second:
-            second = scores[r]
-    return best - second if task.classes > 1 else 0.0
-
-
-@lead.register(MultiLabel)
-def _(task, scores):
-    # The label nearest to the line between right and wrong.
-    gap = inf
-    for r in range(task.classes):
-        gap = min(gap, abs(scores[r]))
-    return gap
 
 
 @helper()

@@ -21,8 +21,7 @@ import numpy as np
 from ellipsoid.engine.compile import compiled
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.native.memory import borrowed
-from ellipsoid.engine.native.vector_sums import highest_but
-from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, width
+from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, margin_of, width, winner
 from ellipsoid.engine.rows import HUGE, TINY, count, flaw
 from ellipsoid.engine.tally import MISTAKES, ROUNDS, STEPS, UPDATES
 from ellipsoid.engine.tasks import CODES, ORDER, ORDERED, PAIRED, PREDICTED, WATCHED, Binary, Multiclass, note_scores
@@ -115,38 +114,6 @@ def find_lead(losses, size):
         size = kept
 
 
-@generic(1)
-def winner_at(task: Any, scores: Any, first: int) -> int:
-    """The index of the label predicted by the scores from ``first`` on; ties go to the smallest."""
-
-
-@winner_at.register(Binary)
-def _(task, scores, first):
-    return 1 if scores[first] > 0.0 else 0
-
-
-@winner_at.register(Multiclass)
-def _(task, scores, first):
-    best, _ = highest_but(scores[first:], task.classes, -1)
-    return best
-
-
-@generic(1)
-def lead_of(task: Any, scores: Any, y: int) -> float:
-    """By how much the right label leads: the copy made a mistake where it does not."""
-
-
-@lead_of.register(Binary)
-def _(task, scores, y):
-    return scores[0] if y == 1 else -scores[0]
-
-
-@lead_of.register(Multiclass)
-def _(task, scores, y):
-    _, highest = highest_but(scores, task.classes, y)
-    return scores[y] - highest
-
-
 @compiled
 def learn_copies(rule, task, rep, rows, tally, work, start, stop, weights):  # noqa: PLR0913 (as ``engine.learn``)
     """Learn rows start..stop as ``engine.learn`` does, by every copy; returns ``stop``, or ``-1 - flaw`` of one row.
@@ -169,11 +136,11 @@ def learn_copies(rule, task, rep, rows, tally, work, start, stop, weights):  # n
         if task.mode == WATCHED or only:
             copy, place = leading_head(rep)
             first = (2 * copy + place) * rep.block
-            task.ledger[PREDICTED, t] = winner_at(task, rep.scores, first)
+            task.ledger[PREDICTED, t] = winner(task, rep.scores[first:])
             note_scores(task.ledger, t, width(task), rep.scores, first)
         if only:
             continue
-        if learn_packed(rule, task, rep, size, task.ledger[CODES, t], past, work):
+        if learn_packed(rule, task, rep, size, t, past, work):
             tally[UPDATES] += 1.0
         tally[MISTAKES] = rep.own[0, slots.COPY_MISTAKES]
         tally[STEPS] += 1.0
@@ -183,8 +150,9 @@ def learn_copies(rule, task, rep, rows, tally, work, start, stop, weights):  # n
 
 
 @helper()
-def learn_packed(rule, task, rep, size, y, past, work):
-    """Let every copy learn the packed row, scored already; True if one of them made a step."""
+def learn_packed(rule, task, rep, size, t, past, work):
+    """Let every copy learn the packed row t, scored already; True if one of them made a step."""
+    y = task.ledger[CODES, t]
     length, steps, energy, mean, reach = length_of(rep, size), 0, -1.0, 0.0, 0.0
     usual = rep.shared[slots.LENGTH] / rep.shared[slots.ROWS] if rep.shared[slots.ROWS] > 0.0 else length
     for s in range(rep.own.shape[0]):
@@ -192,7 +160,7 @@ def learn_packed(rule, task, rep, size, y, past, work):
         first, own = 2 * s * rep.block, rep.own[s]
         for r in range(width(task)):
             work[SCORES, r] = rep.scores[first + r]
-        mistake = lead_of(task, work[SCORES], y) <= 0.0
+        mistake = margin_of(task, t, work[SCORES]) <= 0.0
         margin = max(LEAST_MARGIN, length / usual) if rule.settings[s, BY_LENGTH] != 0.0 and usual > 0.0 else 1.0
         moves, share, squares = find_shares(task, width(task), y, margin, rule.settings[s, CAP], work)
         answered = False
@@ -231,7 +199,7 @@ def learn_packed(rule, task, rep, size, y, past, work):
 def judge_heads(task, rep, s, y):
     """Remember whether the heads of copy s were right."""
     for place in range(2):
-        wrong = 1.0 if winner_at(task, rep.scores, (2 * s + place) * rep.block) != y else 0.0
+        wrong = 1.0 if winner(task, rep.scores[(2 * s + place) * rep.block :]) != y else 0.0
         rep.own[s, slots.BAD_LAST + place] = MISTAKE_MEMORY * rep.own[s, slots.BAD_LAST + place] + wrong
 
 

@@ -31,7 +31,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellipsoid.ellipsoids.dense_row import unpack_row
 from ellipsoid.ellipsoids.state import ASKED, CUTS, DIM, EMPTY_COUNT, HALT, OUTSIDE
 from ellipsoid.engine import compiled
 from ellipsoid.engine.generic import generic, helper
@@ -50,6 +49,7 @@ from ellipsoid.engine.tasks import (
     Binary,
     Regression,
 )
+from ellipsoid.representation.row_entries import unpack_row
 
 from .cellip import FREEZE, refute
 

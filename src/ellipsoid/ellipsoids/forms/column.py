@@ -3,7 +3,7 @@
 An update costs 4 m dim flops: a pass over the columns for H z and one for Bz = z - H' H z. It cancels when little of a
 direction is left.
 
-Once B stays as it is, and while updates are frequent, the second pass is put off: with c = H z
+Once B is_final as it is, and while updates are frequent, the second pass is put off: with c = H z
 
     w <- w + step Bz        becomes        v <- v + step z,  debt <- debt + step c,     w = v - H' debt
     <w, x> = <v, x> - <debt, H x>,         z'Bz = z'z - c'c
@@ -23,9 +23,9 @@ from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums,
 from ellipsoid.engine.protocol import TAU, WHO, begin, score, score_next
 from ellipsoid.engine.rows import CSR, Dense, count
 from ellipsoid.representation.linear import ClassMajor, add
+from ellipsoid.representation.row_entries import unpack_row
 
-from ..dense_row import unpack_row
-from ..protocol import probe, push, shrink
+from ..protocol import downdate, move_weights, probe
 from ..state import COMPLETE, CUTS, DEFERRED, EXHAUSTED, MARK, RATE, STORED
 from .vectors import against, combine, copy, forward, place_direction, subtract, subtract_four
 
@@ -38,14 +38,14 @@ ROWS_AHEAD, FEATURES_AT_ONCE = 16, 1024
 MEMORY, OFTEN, SELDOM = 16.0, 0.3, 0.15
 # Shorter columns lie in the nearest caches, where two passes cost less than a look ahead.
 LONG_COLUMN = 512
-# The rows from FORESEEN_FIRST up to FORESEEN_LAST are foreseen, FORESEEN_SPAN of them at once.
-FORESEEN_FIRST, FORESEEN_LAST, FORESEEN_SPAN = range(3)
+# The rows from AHEAD_FIRST up to AHEAD_LAST are foreseen, AHEAD_SPAN of them at once.
+AHEAD_FIRST, AHEAD_LAST, AHEAD_SPAN = range(3)
 
 
 class Column(NamedTuple):
     """``H[k, r]`` is the block of function r in column k.
 
-    ``across`` holds the same feature by feature once B stays (empty before, and where there are several functions),
+    ``across`` holds the same feature by feature once B is_final (empty before, and where there are several functions),
     ``debt`` the coefficients of what W and U still owe, ``seen`` the H x of the rows that ``ahead`` names.
     """
 
@@ -62,7 +62,7 @@ class Column(NamedTuple):
 
 
 @helper()
-def stays(state, functions, columns):
+def is_final(state, functions, columns):
     """Has the last downdate come, so that columns may be laid across, and are they long enough for that?"""
     last = state[COMPLETE] != 0.0 and state[EXHAUSTED] == 0.0 and state[STORED] > 0.0
     return last and functions == 1 and columns >= LONG_COLUMN
@@ -89,7 +89,7 @@ def against_four(H, k, moves, work, x):
 
 @begin.register(Column)
 def _(rep):
-    rep.ahead[FORESEEN_FIRST], rep.ahead[FORESEEN_LAST], rep.ahead[FORESEEN_SPAN] = 0, 0, 1
+    rep.ahead[AHEAD_FIRST], rep.ahead[AHEAD_LAST], rep.ahead[AHEAD_SPAN] = 0, 0, 1
 
 
 @score_next.register(Column, Dense)
@@ -102,14 +102,14 @@ def _(rep, rows, t, n, scores):
         if state[RATE] > OFTEN:
             state[DEFERRED] = 1.0
         elif state[DEFERRED] != 0.0 and state[RATE] < SELDOM:
-            pay(rep)
+            pay_debt(rep)
     score(rep.base, rows, t, n, scores)
     if state[DEFERRED] != 0.0:
-        if not ahead[FORESEEN_FIRST] <= t < ahead[FORESEEN_LAST]:
-            ahead[FORESEEN_SPAN] = min(2 * ahead[FORESEEN_SPAN], ROWS_AHEAD) if t == ahead[FORESEEN_LAST] else 1
-            ahead[FORESEEN_FIRST], ahead[FORESEEN_LAST] = t, min(t + ahead[FORESEEN_SPAN], count(rows))
-            foresee(rows, rep.across, t, ahead[FORESEEN_LAST], rep.seen)
-        scores[0] -= owed(rep, rep.seen[t - ahead[FORESEEN_FIRST]])
+        if not ahead[AHEAD_FIRST] <= t < ahead[AHEAD_LAST]:
+            ahead[AHEAD_SPAN] = min(2 * ahead[AHEAD_SPAN], ROWS_AHEAD) if t == ahead[AHEAD_LAST] else 1
+            ahead[AHEAD_FIRST], ahead[AHEAD_LAST] = t, min(t + ahead[AHEAD_SPAN], count(rows))
+            multiply_ahead(rows, rep.across, t, ahead[AHEAD_LAST], rep.seen)
+        scores[0] -= score_of_debt(rep, rep.seen[t - ahead[AHEAD_FIRST]])
 
 
 @score.register(Column, Dense)
@@ -119,12 +119,12 @@ def _(rep, rows, t, n, scores):
     if rep.state[DEFERRED] != 0.0:
         # Predictions may run side by side: nothing is written that others could read.
         seen = np.zeros((1, rep.seen.shape[1]))
-        foresee(rows, rep.across, t, t + 1, seen)
-        scores[0] -= owed(rep, seen[0])
+        multiply_ahead(rows, rep.across, t, t + 1, seen)
+        scores[0] -= score_of_debt(rep, seen[0])
 
 
 @helper()
-def owed(rep, seen):
+def score_of_debt(rep, seen):
     """<debt, H x>."""
     total = 0.0
     for k in range(int(rep.state[STORED])):
@@ -133,7 +133,7 @@ def owed(rep, seen):
 
 
 @helper(inline=False)
-def pay(rep):
+def pay_debt(rep):
     """w = v - H' debt, for good."""
     m, width = int(rep.state[STORED]), rep.H.shape[2]
     combine(rep.base.W[:1, :width], rep.debt[0], rep.H, m)
@@ -145,11 +145,11 @@ def pay(rep):
 
 
 @generic(1)
-def foresee(rows: Any, across: Any, first: int, last: int, seen: Any) -> None:
+def multiply_ahead(rows: Any, across: Any, first: int, last: int, seen: Any) -> None:
     """Write H x of the rows first..last to the first rows of ``seen``."""
 
 
-@foresee.register(Dense)
+@multiply_ahead.register(Dense)
 def _(rows, across, first, last, seen):
     width = rows.X.shape[1]
     for group in range(0, across.shape[1], GROUP):
@@ -158,14 +158,14 @@ def _(rows, across, first, last, seen):
         for start in range(0, width, FEATURES_AT_ONCE):
             stop, i = min(start + FEATURES_AT_ONCE, width), 0
             while i + 2 <= last - first:
-                foresee_two(rows.X, across, first + i, start, stop, seen, i, group)
+                multiply_two(rows.X, across, first + i, start, stop, seen, i, group)
                 i += 2
             if i < last - first:
-                foresee_one(rows.X, across, first + i, start, stop, seen, i, group)
+                multiply_one(rows.X, across, first + i, start, stop, seen, i, group)
 
 
 @helper(inline=False)
-def foresee_one(X, across, t, start, stop, seen, i, group):  # noqa: PLR0913 (a tile in three directions)
+def multiply_one(X, across, t, start, stop, seen, i, group):  # noqa: PLR0913 (a tile in three directions)
     """Add the products of the features start..stop of row t with a group of columns to row i of ``seen``."""
     sums = add_products(zero_sums(8), seen, i, group, 1.0)
     for j in range(start, stop):
@@ -174,7 +174,7 @@ def foresee_one(X, across, t, start, stop, seen, i, group):  # noqa: PLR0913 (a 
 
 
 @helper(inline=False)
-def foresee_two(X, across, t, start, stop, seen, i, group):  # noqa: PLR0913 (a tile in three directions)
+def multiply_two(X, across, t, start, stop, seen, i, group):  # noqa: PLR0913 (a tile in three directions)
     """The same for the rows t and t + 1, which share what is read of the columns."""
     one, two = add_products(zero_sums(8), seen, i, group, 1.0), add_products(zero_sums(8), seen, i + 1, group, 1.0)
     for j in range(start, stop):
@@ -184,7 +184,7 @@ def foresee_two(X, across, t, start, stop, seen, i, group):  # noqa: PLR0913 (a 
     store_sums(two, seen[i + 1], group)
 
 
-@foresee.register(CSR)
+@multiply_ahead.register(CSR)
 def _(rows, across, first, last, seen):
     for i in range(last - first):
         for group in range(0, across.shape[1], GROUP):
@@ -194,12 +194,11 @@ def _(rows, across, first, last, seen):
             store_sums(sums, seen[i], group)
 
 
-@probe.register(Column, Dense)
-@probe.register(Column, CSR)
+@probe.register(Column)
 def _(rep, rows, t, moves, work, length):
     m, k = int(rep.state[STORED]), 0
     if rep.state[DEFERRED] != 0.0:
-        seen = rep.seen[t - rep.ahead[FORESEEN_FIRST]]
+        seen = rep.seen[t - rep.ahead[AHEAD_FIRST]]
         for i in range(m):
             length -= seen[i] * seen[i]
         return length
@@ -215,13 +214,12 @@ def _(rep, rows, t, moves, work, length):
     return against(rep.Bz, moves, work, rep.x)
 
 
-@push.register(Column, Dense)
-@push.register(Column, CSR)
+@move_weights.register(Column)
 def _(rep, rows, t, moves, work, step, before):
     if rep.state[DEFERRED] == 0.0:
         forward(rep.base, rep.Bz, step, before)
         return
-    sign, seen = work[TAU, 0], rep.seen[t - rep.ahead[FORESEEN_FIRST]]
+    sign, seen = work[TAU, 0], rep.seen[t - rep.ahead[AHEAD_FIRST]]
     work[TAU, 0] = step * sign
     add(rep.base, rows, t, moves, work, before)
     work[TAU, 0] = sign
@@ -230,8 +228,7 @@ def _(rep, rows, t, moves, work, step, before):
         rep.debt[1, k] += step * sign * before * seen[k]
 
 
-@shrink.register(Column, Dense)
-@shrink.register(Column, CSR)
+@downdate.register(Column)
 def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     copy(rep.H[int(rep.state[STORED])], sqrt(kappa / quadratic), rep.Bz)
     rep.state[STORED] += 1.0

@@ -16,21 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import SUM, generic, helper
-from ellipsoid.engine.protocol import (
-    SCORES,
-    TAU,
-    WHO,
-    absorb,
-    keeps_average,
-    score,
-    swap_in_average,
-    swap_out_average,
-)
+from ellipsoid.engine.protocol import TAU, WHO, absorb, keeps_average, score, swap_in_average, swap_out_average
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
 
-from ..protocol import NO_ERRORS, cut, probe, what_is_left
+from ..protocol import NO_ERRORS, cut, margin_along, probe, remaining_share
 from ..state import CUTS
 
 INVERSE, DROP, EXACT_MAP = range(3)
@@ -76,22 +67,19 @@ def _(rep, rows, t, n, kept):
     swap_out_average(rep.base, rows, t, n, kept)
 
 
-@probe.register(Diagonal, Dense)
-@probe.register(Diagonal, CSR)
+@probe.register(Diagonal)
 def _(rep, rows, t, moves, work, length):
-    return spread(rep.base, rows, rep.B, t, moves, work)
+    return quadratic_form(rep.base, rows, rep.B, t, moves, work)
 
 
 @absorb.register(Diagonal)
 def _(rep, rule, rows, t, moves, work, tally):
-    margin = 0.0
-    for i in range(moves):
-        margin += work[TAU, i] * work[SCORES, int(work[WHO, i])]
-    quadratic = spread(rep.base, rows, rep.B, t, moves, work)
+    margin = margin_along(moves, work)
+    quadratic = quadratic_form(rep.base, rows, rep.B, t, moves, work)
     step, kappa = cut(rule, margin, quadratic, quadratic, rep.state, tally[ROUNDS], NO_ERRORS)
     if step == 0.0:
         return False
-    left = what_is_left(rule, kappa, rep.state)
+    left = remaining_share(rule, kappa, rep.state)
     if rep.kind == DROP:
         factor = 1.0 / quadratic
     elif rep.kind == INVERSE:
@@ -99,25 +87,25 @@ def _(rep, rule, rows, t, moves, work, tally):
     else:
         factor = (1.0 / sqrt(max(left, 1.0 / LARGEST_OMEGA)) - 1.0) / quadratic
     shrinkage = Shrinkage(rep.kind, min(factor, LARGEST_OMEGA), left)
-    descend(rep.base, rows, rep.B, shrinkage, t, moves, work, step, tally[ROUNDS])
+    step_and_shrink(rep.base, rows, rep.B, shrinkage, t, moves, work, step, tally[ROUNDS])
     rep.state[CUTS] += 1.0
     return True
 
 
 @generic(2)
-def spread(base: Any, rows: Any, B: Any, t: int, moves: int, work: Any) -> float:
+def quadratic_form(base: Any, rows: Any, B: Any, t: int, moves: int, work: Any) -> float:
     """z'Bz for the direction of row t."""
 
 
 @generic(2)
-def descend(  # noqa: PLR0913 (everything that a step knows)
+def step_and_shrink(  # noqa: PLR0913 (everything that a step knows)
     base: Any, rows: Any, B: Any, shrinkage: Any, t: int, moves: int, work: Any, step: float, before: float
 ) -> None:
-    """w += step Bz, ``before`` times that for averages, and B smaller where the row is not zero."""
+    """w += step Bz, ``before`` times that for averages, and B shrunk where the row is not zero."""
 
 
 @helper()
-def smaller(shrinkage, variance, part):
+def shrunk(shrinkage, variance, part):
     """A variance after a step, ``part`` = B_j z_j^2."""
     if shrinkage.kind == DROP:
         share = min(1.0, shrinkage.factor * part)
@@ -128,7 +116,7 @@ def smaller(shrinkage, variance, part):
 
 
 # fmt: off
-@spread.register(ClassMajor, Dense, fast=SUM)
+@quadratic_form.register(ClassMajor, Dense, fast=SUM)
 def _(base, rows, B, t, moves, work):
     X, total = rows.X, 0.0
     for m in range(moves):
@@ -140,7 +128,7 @@ def _(base, rows, B, t, moves, work):
     return total
 
 
-@spread.register(ClassMajor, CSR)
+@quadratic_form.register(ClassMajor, CSR)
 def _(base, rows, B, t, moves, work):
     total = 0.0
     for m in range(moves):
@@ -151,7 +139,7 @@ def _(base, rows, B, t, moves, work):
     return total
 
 
-@spread.register(FeatureMajor, Dense)
+@quadratic_form.register(FeatureMajor, Dense)
 def _(base, rows, B, t, moves, work):
     a, b, two = int(work[WHO, 0]), int(work[WHO, 1]) if moves > 1 else 0, 1.0 if moves > 1 else 0.0
     total = (B[0, a] + two * B[0, b]) * (rows.constant * rows.constant)
@@ -161,7 +149,7 @@ def _(base, rows, B, t, moves, work):
     return total
 
 
-@spread.register(FeatureMajor, CSR)
+@quadratic_form.register(FeatureMajor, CSR)
 def _(base, rows, B, t, moves, work):
     a, b, two = np.uint64(work[WHO, 0]), np.uint64(work[WHO, 1] if moves > 1 else 0.0), 1.0 if moves > 1 else 0.0
     total = (B[0, a] + two * B[0, b]) * (rows.constant * rows.constant)
@@ -171,41 +159,41 @@ def _(base, rows, B, t, moves, work):
     return total
 
 
-@descend.register(ClassMajor, Dense)
+@step_and_shrink.register(ClassMajor, Dense)
 def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
     W, U, X = base.W, base.U, rows.X
     for m in range(moves):
         r, move = int(work[WHO, m]), step * work[TAU, m]
-        move_one(base, B, shrinkage, r, 0, rows.constant, move, before)
+        update_feature(base, B, shrinkage, r, 0, rows.constant, move, before)
         if U.shape[0] > 0:
             for j in range(X.shape[1]):
                 U[r, 1 + j] += move * before * (B[r, 1 + j] * X[t, j])
         for j in range(X.shape[1]):
             x, variance = np.float64(X[t, j]), B[r, 1 + j]
             W[r, 1 + j] += move * (variance * x)
-            B[r, 1 + j] = smaller(shrinkage, variance, variance * (x * x))
+            B[r, 1 + j] = shrunk(shrinkage, variance, variance * (x * x))
 
 
-@descend.register(ClassMajor, CSR)
+@step_and_shrink.register(ClassMajor, CSR)
 def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
     for m in range(moves):
         r, move = int(work[WHO, m]), step * work[TAU, m]
-        move_one(base, B, shrinkage, r, 0, rows.constant, move, before)
+        update_feature(base, B, shrinkage, r, 0, rows.constant, move, before)
         for k in range(rows.indptr[t], rows.indptr[t + 1]):
             j = 1 + np.uint64(rows.indices[k])
-            move_one(base, B, shrinkage, r, j, np.float64(rows.data[k]), move, before)
+            update_feature(base, B, shrinkage, r, j, np.float64(rows.data[k]), move, before)
 
 
-@descend.register(FeatureMajor, Dense)
+@step_and_shrink.register(FeatureMajor, Dense)
 def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
     for m in range(moves):
         r, move = int(work[WHO, m]), step * work[TAU, m]
-        move_one(base, B, shrinkage, 0, r, rows.constant, move, before)
+        update_feature(base, B, shrinkage, 0, r, rows.constant, move, before)
         for j in range(rows.X.shape[1]):
-            move_one(base, B, shrinkage, 1 + j, r, np.float64(rows.X[t, j]), move, before)
+            update_feature(base, B, shrinkage, 1 + j, r, np.float64(rows.X[t, j]), move, before)
 
 
-@descend.register(FeatureMajor, CSR)
+@step_and_shrink.register(FeatureMajor, CSR)
 def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
     if moves == 2 and base.U.shape[0] == 0:
         # The usual case: both classes of a feature while its weights are near.
@@ -216,25 +204,25 @@ def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 
             one, other = B[j, a], B[j, b]
             W[j, a] += up * (one * x)
             W[j, b] += down * (other * x)
-            B[j, a] = smaller(shrinkage, one, one * (x * x))
-            B[j, b] = smaller(shrinkage, other, other * (x * x))
-        move_one(base, B, shrinkage, 0, a, rows.constant, up, before)
-        move_one(base, B, shrinkage, 0, b, rows.constant, down, before)
+            B[j, a] = shrunk(shrinkage, one, one * (x * x))
+            B[j, b] = shrunk(shrinkage, other, other * (x * x))
+        update_feature(base, B, shrinkage, 0, a, rows.constant, up, before)
+        update_feature(base, B, shrinkage, 0, b, rows.constant, down, before)
         return
     for m in range(moves):
         r, move = np.uint64(work[WHO, m]), step * work[TAU, m]
-        move_one(base, B, shrinkage, 0, r, rows.constant, move, before)
+        update_feature(base, B, shrinkage, 0, r, rows.constant, move, before)
         for k in range(rows.indptr[t], rows.indptr[t + 1]):
             j = 1 + np.uint64(rows.indices[np.uint64(k)])
-            move_one(base, B, shrinkage, j, r, np.float64(rows.data[np.uint64(k)]), move, before)
+            update_feature(base, B, shrinkage, j, r, np.float64(rows.data[np.uint64(k)]), move, before)
 # fmt: on
 
 
 @helper()
-def move_one(base, B, shrinkage, i, j, x, move, before):  # noqa: PLR0913 (everything that a step knows)
+def update_feature(base, B, shrinkage, i, j, x, move, before):  # noqa: PLR0913 (everything that a step knows)
     """The part of one feature in a step."""
     variance = B[i, j]
     base.W[i, j] += move * (variance * x)
     if base.U.shape[0] > 0:
         base.U[i, j] += move * before * (variance * x)
-    B[i, j] = smaller(shrinkage, variance, variance * (x * x))
+    B[i, j] = shrunk(shrinkage, variance, variance * (x * x))

@@ -17,24 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import SUM, generic, helper
-from ellipsoid.engine.protocol import (
-    SCORES,
-    TAU,
-    WHO,
-    absorb,
-    keeps_average,
-    score,
-    swap_in_average,
-    swap_out_average,
-)
-from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.protocol import TAU, WHO, absorb, keeps_average, score, swap_in_average, swap_out_average
+from ellipsoid.engine.rows import CSR, Dense, row_span
 from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
+from ellipsoid.representation.row_entries import entry_column, unpack_row
 
-from ..dense_row import unpack_row
-from ..protocol import NO_ERRORS, cut, probe
+from ..protocol import NO_ERRORS, cut, margin_along, probe
 from ..state import CAPPED, CUTS, DRIFTED
-from .diagonal import Diagonal, spread
+from .diagonal import Diagonal, quadratic_form
 
 
 class Drifting(NamedTuple):
@@ -91,8 +82,8 @@ def _(rep, rows, t, n, kept):
 
 
 @helper()
-def inflate(B, drift, ceiling, rounds, state):
-    """Make up for the rounds since the last update."""
+def add_drift(B, drift, ceiling, rounds, state):
+    """Let the diagonal grow for the rounds since the last update."""
     grown = (rounds - state[DRIFTED]) * drift
     for i in range(B.shape[0]):
         if B[i, i] + grown < ceiling:
@@ -116,8 +107,7 @@ def entry_of_product(B, i, moves, work, x):
     return total
 
 
-@probe.register(Drifting, Dense)
-@probe.register(Drifting, CSR)
+@probe.register(Drifting)
 def _(rep, rows, t, moves, work, length):
     unpack_row(rows, t, rep.x)
     columns, quadratic = rep.x.shape[0], 0.0
@@ -133,10 +123,8 @@ def _(rep, rows, t, moves, work, length):
 
 @absorb.register(Drifting)
 def _(rep, rule, rows, t, moves, work, tally):
-    inflate(rep.B, rep.drift, rep.ceiling, tally[ROUNDS], rep.state)
-    margin = 0.0
-    for i in range(moves):
-        margin += work[TAU, i] * work[SCORES, int(work[WHO, i])]
+    add_drift(rep.B, rep.drift, rep.ceiling, tally[ROUNDS], rep.state)
+    margin = margin_along(moves, work)
     quadratic = probe(rep, rows, t, moves, work, 0.0)
     step, kappa = cut(rule, margin, quadratic, quadratic, rep.state, tally[ROUNDS], NO_ERRORS)
     if step == 0.0:
@@ -161,59 +149,40 @@ def _(rep, rule, rows, t, moves, work, tally):
 # -- the diagonal ------------------------------------------------------------------------------------------------
 
 
-@generic(2)
-def freshen(base: Any, rows: Any, rep: Any, t: int, moves: int, work: Any, rounds: float) -> None:
-    """Make up for the rounds since each variance that row t meets was touched."""
+@generic(1)
+def place_of(base: Any, r: int, j: int) -> tuple[int, int]:
+    """Where arrays in the layout of the weights hold column j of function r."""
+
+
+@place_of.register(ClassMajor)
+def _(base, r, j):
+    return r, j
+
+
+@place_of.register(FeatureMajor)
+def _(base, r, j):
+    return j, r
 
 
 @helper()
-def freshen_one(rep, i, j, rounds):
-    """The same for one variance."""
-    rep.B[i, j] = max(rep.B[i, j], min(rep.ceiling, rep.B[i, j] + (rounds - rep.touched[i, j]) * rep.drift))
-    rep.touched[i, j] = rounds
-
-
-@freshen.register(ClassMajor, Dense)
-def _(base, rows, rep, t, moves, work, rounds):
+def add_drift_along(rep, rows, t, moves, work, rounds):
+    """Let each variance that row t uses grow for the rounds since it was last touched."""
+    start, stop = row_span(rows, t)
     for m in range(moves):
         r = int(work[WHO, m])
-        for j in range(1 + rows.X.shape[1]):
-            freshen_one(rep, r, j, rounds)
+        for k in range(start, stop + 1):
+            i, j = place_of(rep.base, r, entry_column(rows, k, stop))
+            grown = rep.B[i, j] + (rounds - rep.touched[i, j]) * rep.drift
+            rep.B[i, j] = max(rep.B[i, j], min(rep.ceiling, grown))
+            rep.touched[i, j] = rounds
 
 
-@freshen.register(FeatureMajor, Dense)
-def _(base, rows, rep, t, moves, work, rounds):
-    for m in range(moves):
-        r = int(work[WHO, m])
-        for j in range(1 + rows.X.shape[1]):
-            freshen_one(rep, j, r, rounds)
-
-
-@freshen.register(ClassMajor, CSR)
-def _(base, rows, rep, t, moves, work, rounds):
-    for m in range(moves):
-        r = int(work[WHO, m])
-        freshen_one(rep, r, 0, rounds)
-        for k in range(rows.indptr[t], rows.indptr[t + 1]):
-            freshen_one(rep, r, 1 + np.uint64(rows.indices[k]), rounds)
-
-
-@freshen.register(FeatureMajor, CSR)
-def _(base, rows, rep, t, moves, work, rounds):
-    for m in range(moves):
-        r = np.uint64(work[WHO, m])
-        freshen_one(rep, 0, r, rounds)
-        for k in range(rows.indptr[t], rows.indptr[t + 1]):
-            freshen_one(rep, 1 + np.uint64(rows.indices[k]), r, rounds)
-
-
-@probe.register(DriftingDiagonal, Dense)
-@probe.register(DriftingDiagonal, CSR)
+@probe.register(DriftingDiagonal)
 def _(rep, rows, t, moves, work, length):
-    return spread(rep.base, rows, rep.B, t, moves, work)
+    return quadratic_form(rep.base, rows, rep.B, t, moves, work)
 
 
 @absorb.register(DriftingDiagonal)
 def _(rep, rule, rows, t, moves, work, tally):
-    freshen(rep.base, rows, rep, t, moves, work, tally[ROUNDS])
+    add_drift_along(rep, rows, t, moves, work, tally[ROUNDS])
     return absorb(Diagonal(rep.base, rep.B, rep.kind, rep.state), rule, rows, t, moves, work, tally)

@@ -15,7 +15,7 @@ from ellipsoid.representation.tables import Floats, LinearTable
 
 from ..shapes.shape import Shape
 from ..state import DEFERRED, STORED
-from .column import stays
+from .column import is_final
 from .low_rank import bound_difference, square_root
 
 FormArrays = Mapping[str, NDArray[Any]]
@@ -153,7 +153,7 @@ class Form(ABC):
             check_shape(name, array, cls.layout(room)[name])
         if numbers[STORED] > room.downdates:
             raise ValueError(f"its ellipsoid has {numbers[STORED]:g} examples in arrays for {room.downdates}")
-        if numbers[DEFERRED] and not ("debt" in own and stays(numbers, functions, columns)):
+        if numbers[DEFERRED] and not ("debt" in own and is_final(numbers, functions, columns)):
             raise ValueError("its weights owe something that it does not hold")
         return own
 

@@ -3,7 +3,7 @@
     g = Z z,  coef = -S g,  z'Bz = z'z + g'coef,  Bz = z + Z' coef
 
 An example z_k = (e_b - e_a) (x) x_k meets z in <x_k, x> ([b_k = b] + [a_k = a] - [b_k = a] - [a_k = b]), so cost
-and memory do not depend on the number of classes, and w moves along stored examples only. Two ways to keep w:
+and memory do not depend on the number of classes, and w moves add_multiple stored examples only. Two ways to keep w:
 
 ``Gram`` adds all of Bz to an explicit table, for dense rows. ``SparseGram`` adds z alone and keeps the coefficients
 ``beta`` of the stored examples beside it; the scores then need <x_k, x> at every round. They are read off a compact
@@ -19,7 +19,7 @@ from ellipsoid.engine.generic import SUM, generic, helper
 from ellipsoid.engine.native.memory import prefetch
 from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums, zero_sums
 from ellipsoid.engine.protocol import TAU, WHO, score
-from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.rows import CSR, Dense, row_span
 from ellipsoid.representation.linear import (
     AHEAD,
     CACHE_LINE,
@@ -30,14 +30,14 @@ from ellipsoid.representation.linear import (
     score_block,
     score_in_blocks,
 )
+from ellipsoid.representation.row_entries import unpack_row
 from ellipsoid.representation.signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
 
-from ..dense_row import unpack_row
-from ..protocol import blur, probe, push, shrink
+from ..protocol import downdate, move_weights, probe, quadratic_error
 from ..state import FEATURES_USED, STORED
-from .gram_matrix import COEF, MEET, blur_gram, extend, pair_overlap, probe_gram
+from .gram_matrix import COEF, INNER, extend, gram_quadratic_error, multiply_examples, pair_overlap, probe_gram
 
-# Stored examples are met in blocks of so many.
+# Stored examples are done in blocks of so many.
 PAD = 8 * LANES
 
 
@@ -77,51 +77,40 @@ class SparseGram(NamedTuple):
 PRODUCTS, BETA, LATE = range(2, 5)
 
 
-@helper()
-def length2(moves, work, norm2):
-    """|z|^2 from |x|^2."""
-    total = 0.0
-    for i in range(moves):
-        total += work[TAU, i] * work[TAU, i]
-    return total * norm2
-
-
-@probe.register(Gram, Dense, fast=SUM)
-@probe.register(Gram, CSR, fast=SUM)
+@probe.register(Gram, fast=SUM)
 def _(rep, rows, t, moves, work, length):
     m = int(rep.state[STORED])
     unpack_row(rows, t, rep.x)
-    meet = rep.small[MEET]
+    inner = rep.small[INNER]
     for k in range(m):
         common, total = pair_overlap(rep.pairs[k], moves, work), 0.0
         if common != 0.0:
             for j in range(rep.x.shape[0]):
                 total += rep.Z[k, j] * rep.x[j]
-        meet[k] = common * total
+        inner[k] = common * total
     return probe_gram(rep, m, length)
 
 
-@blur.register(Gram)
-@blur.register(SparseGram)
+@quadratic_error.register(Gram)
+@quadratic_error.register(SparseGram)
 def _(rep):
-    return blur_gram(rep)
+    return gram_quadratic_error(rep)
 
 
-@push.register(Gram, Dense)
-@push.register(Gram, CSR)
+@move_weights.register(Gram)
 def _(rep, rows, t, moves, work, step, before):
     for i in range(moves):
-        along(rep.base, int(work[WHO, i]), step * work[TAU, i], rep.x, before)
+        add_multiple(rep.base, int(work[WHO, i]), step * work[TAU, i], rep.x, before)
     for k in range(int(rep.state[STORED])):
         pair, amount = rep.pairs[k], step * rep.small[COEF, k]
         if amount != 0.0:
-            along(rep.base, int(pair[PAIR_BLOCK]), amount * pair[PAIR_SIGN], rep.Z[k], before)
+            add_multiple(rep.base, int(pair[PAIR_BLOCK]), amount * pair[PAIR_SIGN], rep.Z[k], before)
             if pair[PAIR_RIVAL_SIGN] != 0.0:
-                along(rep.base, int(pair[PAIR_RIVAL]), amount * pair[PAIR_RIVAL_SIGN], rep.Z[k], before)
+                add_multiple(rep.base, int(pair[PAIR_RIVAL]), amount * pair[PAIR_RIVAL_SIGN], rep.Z[k], before)
 
 
 @helper()
-def along(base, r, amount, x, before):
+def add_multiple(base, r, amount, x, before):
     """w_r += amount x."""
     for j in range(x.shape[0]):
         base.W[r, j] += amount * x[j]
@@ -130,8 +119,7 @@ def along(base, r, amount, x, before):
             base.U[r, j] += amount * before * x[j]
 
 
-@shrink.register(Gram, Dense)
-@shrink.register(Gram, CSR)
+@downdate.register(Gram)
 def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     k = int(rep.state[STORED])
     for j in range(rep.x.shape[0]):
@@ -140,7 +128,7 @@ def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a st
 
 
 @helper()
-def add_stored_scores(rep, m, scores):
+def add_example_scores(rep, m, scores):
     """Add the stored examples' share to the scores."""
     for k in range(m):
         pair, amount = rep.pairs[k], rep.small[BETA, k] * rep.small[PRODUCTS, k]
@@ -153,16 +141,16 @@ def add_stored_scores(rep, m, scores):
 @score.register(SparseGram, Dense)
 def _(rep, rows, t, n, scores):
     m = int(rep.state[STORED])
-    met = 0
+    done = 0
     if min(rep.base.W.shape[1], scores.shape[0]) >= LANES:
         score_in_blocks(rep, rep.base, rows, t, n, scores)
-        met = PAD
+        done = PAD
     else:
         for r in range(n):
             scores[r] = score_alone(rep.base, rows, t, r)
-    while met < m:
-        met = meet_block(rep, rows, t, met, zero_sums(8))
-    add_stored_scores(rep, m, scores)
+    while done < m:
+        done = multiply_block(rows, rep, t, done, zero_sums(8))
+    add_example_scores(rep, m, scores)
 
 
 @score_block.register(SparseGram, CSR)
@@ -198,13 +186,13 @@ def _(rep, rows, t, first, sums, scores):
     return first + LANES * len(sums)
 
 
-@generic(2)
-def meet_block(rep: Any, rows: Any, t: int, first: int, sums: Any) -> int:
+@generic(1)
+def multiply_block(rows: Any, rep: Any, t: int, first: int, sums: Any) -> int:
     """Write <x_k, x> for as many k as ``sums`` holds, from ``first`` on; returns where the next block begins."""
 
 
-@meet_block.register(SparseGram, CSR)
-def _(rep, rows, t, first, sums):
+@multiply_block.register(CSR)
+def _(rows, rep, t, first, sums):
     indices, data, slot = rows.indices, rows.data, rep.slot
     sums = add_products(sums, rep.Z, slot[0], first, rows.constant)
     for q in range(rows.indptr[t], rows.indptr[t + 1]):
@@ -214,8 +202,8 @@ def _(rep, rows, t, first, sums):
     return first + LANES * len(sums)
 
 
-@meet_block.register(SparseGram, Dense)
-def _(rep, rows, t, first, sums):
+@multiply_block.register(Dense)
+def _(rows, rep, t, first, sums):
     sums = add_products(sums, rep.Z, rep.slot[0], first, rows.constant)
     for j in range(rows.X.shape[1]):
         sums = add_products(sums, rep.Z, rep.slot[1 + j], first, rows.X[t, j])
@@ -223,17 +211,13 @@ def _(rep, rows, t, first, sums):
     return first + LANES * len(sums)
 
 
-@probe.register(SparseGram, Dense)
-@probe.register(SparseGram, CSR)
+@probe.register(SparseGram)
 def _(rep, rows, t, moves, work, length):
-    m = int(rep.state[STORED])
-    for k in range(m):
-        rep.small[MEET, k] = pair_overlap(rep.pairs[k], moves, work) * rep.small[PRODUCTS, k]
-    return probe_gram(rep, m, length)
+    multiply_examples(rep, moves, work, rep.small[PRODUCTS])
+    return probe_gram(rep, int(rep.state[STORED]), length)
 
 
-@push.register(SparseGram, Dense)
-@push.register(SparseGram, CSR)
+@move_weights.register(SparseGram)
 def _(rep, rows, t, moves, work, step, before):
     for i in range(moves):
         work[TAU, i] *= step
@@ -246,8 +230,7 @@ def _(rep, rows, t, moves, work, step, before):
         rep.small[LATE, k] += amount * before
 
 
-@shrink.register(SparseGram, Dense)
-@shrink.register(SparseGram, CSR)
+@downdate.register(SparseGram)
 def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     k = int(rep.state[STORED])
     store_example(rows, t, rep, k)
@@ -286,16 +269,8 @@ def store_feature(rep, j, x, k):
     rep.Z[np.uint64(rep.slot[j]), k] = x
 
 
-@generic(1)
-def row_length(rows: Any, t: int) -> int:
-    """How many entries row t may bring, the constant one included."""
-
-
-@row_length.register(Dense)
-def _(rows, t):
-    return 1 + rows.X.shape[1]
-
-
-@row_length.register(CSR)
-def _(rows, t):
-    return 1 + rows.indptr[t + 1] - rows.indptr[t]
+@helper()
+def row_length(rows, t):
+    """How many entries row t may have, the constant one included."""
+    start, stop = row_span(rows, t)
+    return 1 + stop - start

@@ -25,9 +25,9 @@ from ..state import FACTORED, LOG_KEPT, STORED
 PAIR_KAPPA, PAIR_SIZE = 4, 5
 PAIR_D = PAIR_KAPPA
 # What rounding does to g'Sg, as a share of the sizes of its terms. Exact arithmetic has found up to 6 * 2^-53.
-BLUR = 8.0 * 2.0**-53
+GRAM_ROUNDING = 8.0 * 2.0**-53
 # Rows of ``small``, in which a Gram form works: coef, and g or y.
-COEF, MEET = range(2)
+COEF, INNER = range(2)
 
 
 @helper()
@@ -42,31 +42,38 @@ def pair_overlap(pair, moves, work):
     return total
 
 
+@helper()
+def multiply_examples(rep, moves, work, products):
+    """g: the inner products of the direction with the stored examples, from those of their rows."""
+    for k in range(int(rep.state[STORED])):
+        rep.small[INNER, k] = pair_overlap(rep.pairs[k], moves, work) * products[k]
+
+
 @helper(SUM)
 def probe_gram(rep, m, norm2):
     """coef = -S g and z'Bz, not below the least that the downdates can have left of |z|^2."""
     least = exp(rep.state[LOG_KEPT]) * norm2
     if rep.state[FACTORED] != 0.0:
         return max(norm2 - solve_factor(rep, m), least)
-    coef, meet = rep.small[COEF], rep.small[MEET]
+    coef, inner = rep.small[COEF], rep.small[INNER]
     for k in range(m):
         coef[k] = 0.0
     # S is symmetric, and few stored examples share a class with the new one.
     for i in range(m):
-        common = meet[i]
+        common = inner[i]
         if common != 0.0:
             for k in range(m):
                 coef[k] -= rep.S[i, k] * common
     quadratic = norm2
     for k in range(m):
-        quadratic += meet[k] * coef[k]
+        quadratic += inner[k] * coef[k]
     return max(quadratic, least)
 
 
 @helper(SUM)
 def solve_factor(rep, m):
     """y in place of g, then coef; returns y'y."""
-    coef, y, total = rep.small[COEF], rep.small[MEET], 0.0
+    coef, y, total = rep.small[COEF], rep.small[INNER], 0.0
     for i in range(m):
         if y[i] != 0.0:
             row, rest = rep.S[i, i + 1 : m], y[i + 1 : m]
@@ -85,14 +92,14 @@ def solve_factor(rep, m):
 
 
 @helper()
-def blur_gram(rep):
+def gram_quadratic_error(rep):
     """What rounding may have done to z'Bz: the terms of g'Sg are at most (sum sqrt(S_kk) |g_k|)^2, as S is positive."""
     if rep.state[FACTORED] != 0.0:
         return 0.0
     total = 0.0
     for k in range(int(rep.state[STORED])):
-        total += sqrt(max(rep.S[k, k], 0.0)) * abs(rep.small[MEET, k])
-    return BLUR * total * total
+        total += sqrt(max(rep.S[k, k], 0.0)) * abs(rep.small[INNER, k])
+    return GRAM_ROUNDING * total * total
 
 
 @helper()
@@ -102,7 +109,7 @@ def extend(rep, moves, work, kappa, left, quadratic):
     coef, S, factor = rep.small[COEF], rep.S, kappa / quadratic
     if rep.state[FACTORED] != 0.0:
         for k in range(m):
-            S[k, m] = rep.small[MEET, k]
+            S[k, m] = rep.small[INNER, k]
         S[m, m] = sqrt(quadratic / kappa)
         append_pair(rep, moves, work, left / factor)
         return

@@ -19,12 +19,12 @@ from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import TAU, WHO, has_room, norm2, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.kernel.functions import kernel_value
+from ellipsoid.representation.row_entries import unpack_row
 from ellipsoid.representation.signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
 
-from ..dense_row import unpack_row
-from ..protocol import blur, probe, push, shrink
+from ..protocol import downdate, move_weights, probe, quadratic_error
 from ..state import COMPLETE, CUTS, HALT, STORED
-from .gram_matrix import COEF, MEET, append_pair, blur_gram, extend, pair_overlap, probe_gram
+from .gram_matrix import COEF, append_pair, extend, gram_quadratic_error, multiply_examples, probe_gram
 
 
 class KernelGram(NamedTuple):
@@ -86,13 +86,13 @@ def _(rep, rows, t, n, scores):
     for r in range(n):
         scores[r] = rep.sums[b, r]
     for k in range(rep.values.shape[1]):
-        take(base, k, rep.values[b, k], n, scores)
+        add_value(base, k, rep.values[b, k], n, scores)
     for i in range(rep.first, int(rep.state[CUTS])):
-        take(base, i, rep.gram[rep.place[i - rep.first], b], n, scores)
+        add_value(base, i, rep.gram[rep.place[i - rep.first], b], n, scores)
 
 
 @helper()
-def take(base, i, value, n, scores):
+def add_value(base, i, value, n, scores):
     """Keep the kernel value with pattern i, and add it to the scores."""
     base.values[i] = value
     for r in range(n):
@@ -105,25 +105,22 @@ def _(rep, rows, t):
     return rep.gram[rep.where[t], rep.where[t]]
 
 
-@probe.register(AheadGram, Dense)
-@probe.register(AheadGram, CSR)
+@probe.register(AheadGram)
 def _(rep, rows, t, moves, work, length):
     return probe(rep.base, rows, t, moves, work, length)
 
 
-@push.register(AheadGram, Dense)
-@push.register(AheadGram, CSR)
+@move_weights.register(AheadGram)
 def _(rep, rows, t, moves, work, step, before):
     unpack_row(rows, t, rep.base.x)
     rep.base.x[0] = 0.0
     rep.place[int(rep.state[CUTS]) - rep.first] = rep.where[t]
-    push(rep.base, rows, t, moves, work, step, before)
+    move_weights(rep.base, rows, t, moves, work, step, before)
 
 
-@shrink.register(AheadGram, Dense)
-@shrink.register(AheadGram, CSR)
+@downdate.register(AheadGram)
 def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
-    shrink(rep.base, rows, t, moves, work, kappa, left, quadratic)
+    downdate(rep.base, rows, t, moves, work, kappa, left, quadratic)
 
 
 @has_room.register(AheadGram)
@@ -133,7 +130,7 @@ def _(rep, rows, t):
 
 # The numbers of a row that waits: whether one does, and whether it was answered; z'z, z'Bz and what rounding may have
 # done to it, and what its downdate adds.
-WAITS, ANSWERED, LENGTH2, QUADRATIC, BLURRED, FACTOR = range(6)
+WAITS, ANSWERED, LENGTH2, QUADRATIC, ERROR, FACTOR = range(6)
 
 
 class WaitingGram(NamedTuple):
@@ -173,24 +170,21 @@ def _(rep, rows, t):
     return norm2(rep.ahead, rows, t)
 
 
-@probe.register(WaitingGram, Dense)
-@probe.register(WaitingGram, CSR)
+@probe.register(WaitingGram)
 def _(rep, rows, t, moves, work, length):
     if rep.wait[ANSWERED] != 0.0:
         return rep.wait[QUADRATIC]
-    meet(rep.ahead.base, moves, work)
+    multiply_examples(rep.ahead.base, moves, work, rep.ahead.base.values)
     rep.wait[WAITS], rep.wait[LENGTH2] = 1.0, length
-    return 0.0  # along which no rule steps
+    return 0.0  # add_multiple which no rule steps
 
 
-@push.register(WaitingGram, Dense)
-@push.register(WaitingGram, CSR)
+@move_weights.register(WaitingGram)
 def _(rep, rows, t, moves, work, step, before):
-    push(rep.ahead, rows, t, moves, work, step, before)
+    move_weights(rep.ahead, rows, t, moves, work, step, before)
 
 
-@shrink.register(WaitingGram, Dense)
-@shrink.register(WaitingGram, CSR)
+@downdate.register(WaitingGram)
 def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     append_pair(rep.ahead.base, moves, work, kappa)
     rep.wait[FACTOR] = kappa / quadratic
@@ -204,60 +198,50 @@ def _(rep, rows, t):
     return kernel_value(rep.kernel, rep.x, rep.x) + rep.constant2
 
 
-@probe.register(KernelGram, Dense)
-@probe.register(KernelGram, CSR)
+@probe.register(KernelGram)
 def _(rep, rows, t, moves, work, length):
-    meet(rep, moves, work)
+    multiply_examples(rep, moves, work, rep.values)
     return probe_gram(rep, int(rep.state[STORED]), length)
 
 
-@blur.register(KernelGram)
+@quadratic_error.register(KernelGram)
 def _(rep):
-    return blur_gram(rep)
+    return gram_quadratic_error(rep)
 
 
-@blur.register(AheadGram)
+@quadratic_error.register(AheadGram)
 def _(rep):
-    return blur_gram(rep.base)
+    return gram_quadratic_error(rep.base)
 
 
-@blur.register(WaitingGram)
+@quadratic_error.register(WaitingGram)
 def _(rep):
-    return rep.wait[BLURRED]
+    return rep.wait[ERROR]
 
 
-@helper()
-def meet(rep, moves, work):
-    """g: the inner products of the direction with the examples of B."""
-    for k in range(int(rep.state[STORED])):
-        rep.small[MEET, k] = pair_overlap(rep.pairs[k], moves, work) * rep.values[k]
-
-
-@push.register(KernelGram, Dense)
-@push.register(KernelGram, CSR)
+@move_weights.register(KernelGram)
 def _(rep, rows, t, moves, work, step, before):
     new = int(rep.state[CUTS])
     for j in range(rep.x.shape[0]):
         rep.SV[new, j] = rep.x[j]
     for i in range(moves):
-        credit(rep, new, int(work[WHO, i]), step * work[TAU, i], before)
+        add_coefficient(rep, new, int(work[WHO, i]), step * work[TAU, i], before)
     for k in range(int(rep.state[STORED])):
         pair, amount = rep.pairs[k], step * rep.small[COEF, k]
-        credit(rep, k, int(pair[PAIR_BLOCK]), amount * pair[PAIR_SIGN], before)
+        add_coefficient(rep, k, int(pair[PAIR_BLOCK]), amount * pair[PAIR_SIGN], before)
         if pair[PAIR_RIVAL_SIGN] != 0.0:
-            credit(rep, k, int(pair[PAIR_RIVAL]), amount * pair[PAIR_RIVAL_SIGN], before)
+            add_coefficient(rep, k, int(pair[PAIR_RIVAL]), amount * pair[PAIR_RIVAL_SIGN], before)
 
 
 @helper()
-def credit(rep, i, r, amount, before):
+def add_coefficient(rep, i, r, amount, before):
     """Add to the coefficient of pattern i in function r."""
     rep.coef[i, r] += amount
     if rep.late.shape[0] > 0:
         rep.late[i, r] += amount * before
 
 
-@shrink.register(KernelGram, Dense)
-@shrink.register(KernelGram, CSR)
+@downdate.register(KernelGram)
 def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     extend(rep, moves, work, kappa, left, quadratic)
 

@@ -10,14 +10,13 @@ of a cut, and the numbers in which the new ellipsoid is stored. Decision 21 deri
     |w| <= radius + sqrt(s max(B))                because some classifier lies in the start ball and in the ellipsoid
 
 A form says by how much it may err (`noise`), the rule that makes the promise turns that into a shallower cut and a
-larger ellipsoid. Rules that promise nothing have `caution` 0 and pay nothing.
+larger ellipsoid. Rules that promise nothing have `guaranteed_radius` 0 and pay nothing.
 """
 
 from math import exp, inf, sqrt
 from typing import Any
 
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.rows import CSR, Dense
 
 from ..state import DIM, LOG_SCALE, MASS, ROOT_SQUARES, STEEP, STORED, TERM_SUM
 from .column import Column
@@ -35,13 +34,13 @@ FAINT = 1e-150
 
 
 @generic(1, default=True)
-def caution(rule: Any) -> float:
+def guaranteed_radius(rule: Any) -> float:
     """Rule: the radius of the start ball if the ellipsoid must hold what it should; 0 if nothing is promised."""
     return 0.0
 
 
-@generic(2)
-def noise(rep: Any, rows: Any, t: int, size: float, root: float, radius: float) -> tuple[float, ...]:
+@generic(1)
+def rounding_errors(rep: Any, rows: Any, t: int, size: float, root: float, radius: float) -> tuple[float, ...]:
     """Form: what rounding may have done, for the direction z just probed, ``size`` = |z| and ``root`` = sqrt(z'Bz).
 
     The six numbers: the error of a score <w, z>; the error of the direction and of ``root``, in the metric of B (that
@@ -51,12 +50,12 @@ def noise(rep: Any, rows: Any, t: int, size: float, root: float, radius: float) 
 
 
 @generic(1, default=True)
-def measure(rep: Any, size: float) -> None:
+def update_norms(rep: Any, size: float) -> None:
     """Form: bring up to date, after a downdate along z, the norms on which `noise` rests; by default there are none."""
 
 
 @helper()
-def entries(x):
+def rounded_products(x):
     """How many products of a sum with x can have been rounded."""
     total = 2.0
     for j in range(x.shape[0]):
@@ -65,51 +64,48 @@ def entries(x):
 
 
 @helper()
-def blocks(rep):
+def row_copies(rep):
     """How many times a direction holds the row."""
     return 1.0 if rep.f.shape[0] == 1 else 2.0
 
 
 @helper()
-def farthest(rep, radius, axis):
+def longest_weights(rep, radius, axis):
     """A bound on |w|, where the longest axis of B is ``axis`` at the most."""
     return radius + 1.01 * exp(0.5 * rep.state[LOG_SCALE]) * axis
 
 
-@noise.register(Column, Dense)
-@noise.register(Column, CSR)
+@rounding_errors.register(Column)
 def _(rep, rows, t, size, root, radius):
-    n, m, squares, steep = entries(rep.x), rep.state[STORED], rep.state[TERM_SUM], sqrt(1.0 + rep.state[STEEP])
-    w = farthest(rep, radius, 1.0)
+    n, m, squares, steep = rounded_products(rep.x), rep.state[STORED], rep.state[TERM_SUM], sqrt(1.0 + rep.state[STEEP])
+    w = longest_weights(rep, radius, 1.0)
     # Bz = z - H'Hz: the products with the columns, then their sum.
     direction = U * size * (n * squares + (m + 4.0) * (1.0 + sqrt(squares)))
     return U * n * size * w, steep * direction + U * n * size, 2.0 * U * w, 4.0 * U * size, 0.0, 8.0 * U
 
 
-@noise.register(Full, Dense)
-@noise.register(Full, CSR)
+@rounding_errors.register(Full)
 def _(rep, rows, t, size, root, radius):
-    n, dim = blocks(rep) * entries(rep.x), float(rep.f.size + 6)
+    n, dim = row_copies(rep) * rounded_products(rep.x), float(rep.f.size + 6)
     norm = sqrt(rep.state[ROOT_SQUARES])
-    w = farthest(rep, radius, min(1.0, norm))
-    blur = U * (n * size * norm + dim * root)
-    return U * n * size * w, blur, 2.0 * U * w, U * dim * norm * root, U * (dim + 8.0) * norm, 0.0
+    w = longest_weights(rep, radius, min(1.0, norm))
+    direction_error = U * (n * size * norm + dim * root)
+    return U * n * size * w, direction_error, 2.0 * U * w, U * dim * norm * root, U * (dim + 8.0) * norm, 0.0
 
 
-@noise.register(Product, Dense)
-@noise.register(Product, CSR)
+@rounding_errors.register(Product)
 def _(rep, rows, t, size, root, radius):
-    n, dim, m = blocks(rep) * entries(rep.x), float(rep.f.size + 6), rep.state[STORED]
+    n, dim, m = row_copies(rep) * rounded_products(rep.x), float(rep.f.size + 6), rep.state[STORED]
     # Every product with a column of H comes back through T: its absolute sum is what an error can be multiplied by.
     weight = 1.0 + rep.state[TERM_SUM]
-    w = farthest(rep, radius, 1.0)
-    blur = U * ((n + 2.0 * m + 8.0) * weight * size + dim * root)
-    slide = U * ((dim + 2.0 * m + 8.0) * weight + 4.0) * root
-    return U * n * size * w, blur, 2.0 * U * w, slide, U * (3.0 * dim + 2.0 * m + 8.0) * weight, 0.0
+    w = longest_weights(rep, radius, 1.0)
+    direction_error = U * ((n + 2.0 * m + 8.0) * weight * size + dim * root)
+    per_step = U * ((dim + 2.0 * m + 8.0) * weight + 4.0) * root
+    return U * n * size * w, direction_error, 2.0 * U * w, per_step, U * (3.0 * dim + 2.0 * m + 8.0) * weight, 0.0
 
 
 @helper()
-def through_examples(rep, n, size, root):
+def example_errors(rep, n, size, root):
     """For the Gram forms: the error of the direction, that of B, and ``|z| + sum |coef_k| |z_k|``.
 
     S is positive, whence sum |S_ij| |z_i| |z_j| <= (sum sqrt(S_kk) |z_k|)^2, which is TERM_SUM.
@@ -117,45 +113,40 @@ def through_examples(rep, n, size, root):
     m, steep, total = rep.state[STORED], sqrt(1.0 + rep.state[STEEP]), size
     for k in range(int(m)):
         total += abs(rep.small[COEF, k]) * rep.lengths[k]
-    blur = 2.0 * steep * U * size * (2.0 * n + 2.0 * m + 8.0) * (1.0 + rep.state[TERM_SUM])
+    direction_error = 2.0 * steep * U * size * (2.0 * n + 2.0 * m + 8.0) * (1.0 + rep.state[TERM_SUM])
     after = sqrt(rep.state[TERM_SUM]) + 1.01 * total / max(root, FAINT)
-    return blur, 8.0 * U * (1.0 + after * after), 1.01 * total
+    return direction_error, 8.0 * U * (1.0 + after * after), 1.01 * total
 
 
-@noise.register(Gram, Dense)
-@noise.register(Gram, CSR)
+@rounding_errors.register(Gram)
 def _(rep, rows, t, size, root, radius):
-    n, m, w = entries(rep.x), rep.state[STORED], farthest(rep, radius, 1.0)
-    blur, dent, total = through_examples(rep, n, size, root)
-    return U * n * size * w, blur, U * (2.0 * m + 4.0) * w, U * (2.0 * m + 8.0) * total, 0.0, dent
+    n, m, w = rounded_products(rep.x), rep.state[STORED], longest_weights(rep, radius, 1.0)
+    direction_error, matrix_error, total = example_errors(rep, n, size, root)
+    return U * n * size * w, direction_error, U * (2.0 * m + 4.0) * w, U * (2.0 * m + 8.0) * total, 0.0, matrix_error
 
 
-@noise.register(SparseGram, Dense)
-@noise.register(SparseGram, CSR)
+@rounding_errors.register(SparseGram)
 def _(rep, rows, t, size, root, radius):
     n, m, mass = float(row_length(rows, t) + 2), rep.state[STORED], rep.state[MASS]
-    blur, dent, total = through_examples(rep, n, size, root)
-    return U * (n + m + 8.0) * size * mass, blur, 3.0 * U * mass, 4.0 * U * total, 0.0, dent
+    direction_error, matrix_error, total = example_errors(rep, n, size, root)
+    return U * (n + m + 8.0) * size * mass, direction_error, 3.0 * U * mass, 4.0 * U * total, 0.0, matrix_error
 
 
-@noise.register(KernelGram, Dense)
-@noise.register(KernelGram, CSR)
-@noise.register(AheadGram, Dense)
-@noise.register(AheadGram, CSR)
-@noise.register(WaitingGram, Dense)
-@noise.register(WaitingGram, CSR)
+@rounding_errors.register(KernelGram)
+@rounding_errors.register(AheadGram)
+@rounding_errors.register(WaitingGram)
 def _(rep, rows, t, size, root, radius):
     # Kernel values come without a bound: nothing may rest on them.
     return inf, inf, inf, inf, inf, inf
 
 
-@measure.register(Column)
+@update_norms.register(Column)
 def _(rep, size):
     column = rep.H[int(rep.state[STORED]) - 1]
     rep.state[TERM_SUM] += 1.001 * inner(column, column)
 
 
-@measure.register(Product)
+@update_norms.register(Product)
 def _(rep, size):
     m = int(rep.state[STORED])
     total = 0.0
@@ -164,8 +155,8 @@ def _(rep, size):
     rep.state[TERM_SUM] += 1.001 * total
 
 
-@measure.register(Gram)
-@measure.register(SparseGram)
+@update_norms.register(Gram)
+@update_norms.register(SparseGram)
 def _(rep, size):
     m = int(rep.state[STORED])
     rep.lengths[m - 1] = size
@@ -175,7 +166,7 @@ def _(rep, size):
     rep.state[TERM_SUM] = 1.001 * total * total
 
 
-@measure.register(Full)
+@update_norms.register(Full)
 def _(rep, size):
     # |J| only falls, so that an old norm is a bound; every now and then it is taken afresh, which costs dim an update.
     every = max(1, int(rep.state[DIM]) // 8)
@@ -188,8 +179,8 @@ def _(rep, size):
 
 
 @helper()
-def widest(rep, rows, t, size, quadratic, radius):
+def width_bound(rep, rows, t, size, quadratic, radius):
     """What the score of no classifier in the ellipsoid differs from the computed one by: width and rounding."""
     root, scale = sqrt(max(0.0, quadratic)), exp(0.5 * rep.state[LOG_SCALE])
-    error, blur, _, _, _, _ = noise(rep, rows, t, size, root, radius)
-    return scale * (root + 2.02 * blur + FAINT) * (1.0 + LOOSE) + 1.01 * error
+    error, direction_error, _, _, _, _ = rounding_errors(rep, rows, t, size, root, radius)
+    return scale * (root + 2.02 * direction_error + FAINT) * (1.0 + LOOSE) + 1.01 * error

@@ -20,7 +20,7 @@ from ellipsoid.representation.tables import Floats, LinearTable, zeros
 from ..shapes.factored import ColumnShape, ProductShape
 from ..shapes.shape import FactorShape
 from ..state import DEFERRED, LIFT_AT, LIFTED, LOG_KEPT, MARGIN_WEIGHT, ROOT_SQUARES, TERM_SUM
-from .column import GROUP, ROWS_AHEAD, Column, stays
+from .column import GROUP, ROWS_AHEAD, Column, is_final
 from .form import Form, FormArrays, LowRankForm, Room
 from .low_rank import square_root
 from .vectors import Full, Product
@@ -44,7 +44,7 @@ class ColumnForm(LowRankForm):
     def bind(self, **others: Any) -> Any:
         capacity, functions, columns, _ = self.room
         padded = GROUP * ceil(capacity / GROUP)
-        across = zeros((columns if stays(self.numbers, functions, columns) else 0, padded))
+        across = zeros((columns if is_final(self.numbers, functions, columns) else 0, padded))
         if across.size:
             across[:, :capacity] = self.arrays["H"][:, 0].T
         seen, ahead = zeros((ROWS_AHEAD, padded)), np.zeros(3, dtype=np.int64)

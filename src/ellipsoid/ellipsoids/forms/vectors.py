@@ -14,11 +14,10 @@ import numpy as np
 
 from ellipsoid.engine.generic import SUM, helper
 from ellipsoid.engine.protocol import TAU, WHO
-from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.linear import ClassMajor
+from ellipsoid.representation.row_entries import unpack_row
 
-from ..dense_row import unpack_row
-from ..protocol import probe, push, push_and_shrink, shrink
+from ..protocol import downdate, move_and_downdate, move_weights, probe
 from ..state import STORED
 
 
@@ -149,14 +148,12 @@ def forward(base, Bz, step, before):
                 base.U[r, j] += step * before * Bz[r, j]
 
 
-@push.register(Product, Dense)
-@push.register(Product, CSR)
+@move_weights.register(Product)
 def _(rep, rows, t, moves, work, step, before):
     forward(rep.base, rep.Bz, step, before)
 
 
-@probe.register(Product, Dense)
-@probe.register(Product, CSR)
+@probe.register(Product)
 def _(rep, rows, t, moves, work, length):
     m = int(rep.state[STORED])
     unpack_row(rows, t, rep.x)
@@ -181,8 +178,7 @@ def _(rep, rows, t, moves, work, length):
     return inner(rep.f, rep.f)
 
 
-@shrink.register(Product, Dense)
-@shrink.register(Product, CSR)
+@downdate.register(Product)
 def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     m = int(rep.state[STORED])
     size, back = sqrt(quadratic), rep.small[2]
@@ -198,8 +194,7 @@ def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a st
     rep.state[STORED] += 1.0
 
 
-@probe.register(Full, Dense)
-@probe.register(Full, CSR)
+@probe.register(Full)
 def _(rep, rows, t, moves, work, length):
     J, f = rep.J, rep.f
     unpack_row(rows, t, rep.x)
@@ -224,8 +219,7 @@ def subtract_rows(f, sign, x, J):
         j += 1
 
 
-@push.register(Full, Dense)
-@push.register(Full, CSR)
+@move_weights.register(Full)
 def _(rep, rows, t, moves, work, step, before):
     for r in range(rep.f.shape[0]):
         for j in range(rep.f.shape[1]):
@@ -233,7 +227,7 @@ def _(rep, rows, t, moves, work, step, before):
     forward(rep.base, rep.Bz, step, before)
 
 
-@push_and_shrink.register(Full)
+@move_and_downdate.register(Full)
 def _(rep, rows, t, moves, work, step, before, kappa, left, quadratic):  # noqa: PLR0913 (the same)
     factor = kappa / (1.0 + sqrt(left)) / quadratic
     for r in range(rep.f.shape[0]):

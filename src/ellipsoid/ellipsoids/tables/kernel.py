@@ -24,8 +24,8 @@ from .. import absorb as _absorb  # noqa: F401  (the bodies that make this form 
 from .. import state as slots
 from ..forms.form import FormArrays, check_shape
 from ..forms.gram_forms import check_factored, check_pairs, coefficients_of, over_D, split_pairs, split_square
-from ..forms.gram_matrix import BLUR, COEF, MEET, PAIR_SIZE, pair_overlap
-from ..forms.kernel_gram import ANSWERED, BLURRED, FACTOR, LENGTH2, QUADRATIC, WAITS, AheadGram, KernelGram, WaitingGram
+from ..forms.gram_matrix import COEF, GRAM_ROUNDING, INNER, PAIR_SIZE, pair_overlap
+from ..forms.kernel_gram import ANSWERED, ERROR, FACTOR, LENGTH2, QUADRATIC, WAITS, AheadGram, KernelGram, WaitingGram
 from ..shapes.device import MOST_WAITING, DeviceShape
 
 NamedKernel = tuple[str, float | None, float, float]
@@ -203,16 +203,16 @@ class KernelTable(Table):
         pairs, scores = self.arrays["pairs"][:stored], K @ coef
         work = np.zeros((3, 2))
         G = np.empty((stored, stored))
-        along = np.empty(stored)
+        add_multiple = np.empty(stored)
         for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
             work[1:] = (sign, rival_sign), (block, rival)
             G[k] = [pair_overlap(other, 2 if rival_sign else 1, work) for other in pairs] * K[k, :stored]
-            along[k] = sign * scores[k, int(block)] + (rival_sign * scores[k, int(rival)] if rival_sign else 0.0)
+            add_multiple[k] = sign * scores[k, int(block)] + (rival_sign * scores[k, int(rival)] if rival_sign else 0.0)
         if self.numbers[slots.FACTORED]:
-            extra = over_D(along, pairs)
+            extra = over_D(add_multiple, pairs)
         else:
             S = self.S()
-            extra = S @ np.linalg.solve(np.eye(stored) - G @ S, along)
+            extra = S @ np.linalg.solve(np.eye(stored) - G @ S, add_multiple)
         h = coef.copy()
         for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
             h[k, int(block)] += sign * extra[k]
@@ -284,13 +284,13 @@ class KernelTable(Table):
         device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[slots.STORED])
         arrays = device.arrays
         right, sign, rival, rival_sign, _ = arrays.asarray(np.ascontiguousarray(self.arrays["pairs"][:stored].T))
-        meet = arrays.zeros((len(who), stored))
+        inner = arrays.zeros((len(who), stored))
         for one, own in zip(arrays.asarray(who.T), signs, strict=True):
-            meet += float(own) * (sign * (one[:, None] == right) + rival_sign * (one[:, None] == rival))
-        meet *= device.values_with(self, kernel, block, self.constant, stored)
-        meet = shape.padded(meet)
+            inner += float(own) * (sign * (one[:, None] == right) + rival_sign * (one[:, None] == rival))
+        inner *= device.values_with(self, kernel, block, self.constant, stored)
+        inner = shape.padded(inner)
         length = float(signs @ signs) * (powers_of(kernel, block.norms) + self.constant)
-        left: Floats = length - device.up((shape.times(meet) * meet).sum(axis=1))
+        left: Floats = length - device.up((shape.times(inner) * inner).sum(axis=1))
         return np.maximum(left, exp(self.numbers[slots.LOG_KEPT]) * length)
 
     def waits(self) -> bool:
@@ -309,13 +309,13 @@ class KernelTable(Table):
         if self.shape.count == MOST_WAITING:
             self.shape.write()
         wait, small, stored = self.waiting[0], self.rep.ahead.base.small, int(self.numbers[slots.STORED])
-        meet = small[MEET, :stored]
-        wide = self.shape.padded(meet)
+        inner = small[INNER, :stored]
+        wide = self.shape.padded(inner)
         found = -self.shape.times(wide)
         coef = self.device.up(found[:stored])
         small[COEF, :stored] = coef
-        wait[QUADRATIC] = max(wait[LENGTH2] + meet @ coef, exp(self.numbers[slots.LOG_KEPT]) * wait[LENGTH2])
-        wait[BLURRED] = BLUR * self.shape.spread(wide) ** 2
+        wait[QUADRATIC] = max(wait[LENGTH2] + inner @ coef, exp(self.numbers[slots.LOG_KEPT]) * wait[LENGTH2])
+        wait[ERROR] = GRAM_ROUNDING * self.shape.spread(wide) ** 2
         wait[ANSWERED], wait[FACTOR] = 1.0, 0.0
         learn_row()
         wait[ANSWERED] = 0.0
