@@ -1,8 +1,8 @@
-"""The update of weights and of the ellipsoid around them by one row, whatever form its matrix B is kept in.
+"""One update of weights and of the ellipsoid around them, for every form that stores the ellipsoid's matrix B.
 
     w <- w + step Bz,   B <- B - kappa (Bz)(Bz)' / (z'Bz)
 
-The step and kappa come from the rule's cut; B is touched on updates only, never to score.
+The rule's `cut` gives the step and kappa. Only updates use B; scores do not.
 """
 
 from math import sqrt
@@ -47,7 +47,7 @@ def _(rep, rule, rows, t, moves, work, tally):
     if radius > 0.0:
         errors = rounding_errors(rep, rows, t, sqrt(length), sqrt(max(quadratic, 0.0)), radius)
     elif quadratic < quadratic_error(rep):
-        quadratic = 0.0  # along which no rule steps
+        quadratic = 0.0  # no rule steps along such a direction
     step, kappa = cut(rule, margin, quadratic, length, rep.state, tally[ROUNDS], errors)
     if step == 0.0:
         return False
@@ -75,7 +75,7 @@ def _(rep, rows, t, n, scores):
 
 @helper()
 def open_for(rep, stored, capacity, accurate):
-    """May the loop go on? Not where a form is full or another has become better, nor where a rule says so."""
+    """May the loop go on? It stops when the form is full or loses digits, and when the rule asks for that."""
     state = rep.state
     fits = state[COMPLETE] != 0.0 or (stored < capacity and accurate)
     return fits and state[HALT] == 0.0 and state[CUTS] < rep.rounds.shape[0]

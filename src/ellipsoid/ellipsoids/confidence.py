@@ -1,8 +1,8 @@
-"""How sure a Gaussian N(w, S) over weight vectors is of the label that its mean gives to a row.
+"""The confidence of a Gaussian N(w, S) over weight vectors in its prediction for a row: a lead and its variance.
 
-The score of a direction z under the Gaussian has mean <w, z> and variance z'Sz, so that the winner beats its first
-rival with probability Phi(lead / sqrt(z'Sz)), z = (e_winner - e_rival) (x) x. For label sets the label counts whose
-score is nearest to zero, the line between right and wrong.
+The score of a direction z has mean <w, z> and variance z'Sz, so that the winner beats its first rival with probability
+Phi(lead / sqrt(z'Sz)), z = (e_winner - e_rival) (x) x. For label sets the lead is that of the label whose score is
+nearest to zero, the line between right and wrong.
 """
 
 from math import exp

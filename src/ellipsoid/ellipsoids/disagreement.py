@@ -1,8 +1,8 @@
-"""Where the classifiers of an ellipsoid disagree.
+"""Rows on which the classifiers inside an ellipsoid E disagree.
 
-Every classifier of E gives row x the same label when the margin of the centre exceeds the width of E: binary |<w, x>| >
-sqrt(x'Px); multiclass, for every rival r of the winner, <w, z_r> > sqrt(z_r'P z_r) with z_r = (e_winner - e_r) (x) x.
-Where rounding could have hidden a disagreement, there is one. ``radius`` is that of the start ball.
+They all give row x the same label when the margin of the centre exceeds the width of E: binary |<w, x>| > sqrt(x'Px);
+multiclass, for every rival r of the winner, <w, z_r> > sqrt(z_r'P z_r) with z_r = (e_winner - e_r) (x) x. A row where
+rounding could hide a disagreement counts as one. ``radius`` is that of the start ball.
 """
 
 from math import sqrt
@@ -47,13 +47,13 @@ def _(task, rep, rows, t, work, radius):
 
 @disagreement.register(MultiLabel)
 def _(task, rep, rows, t, work, radius):
-    # Ranking constraints leave no single label to agree on: every row is worth asking.
+    # A ranking has no single label to agree on: every row counts.
     return True
 
 
 @helper(inline=False)
 def direction_width(rep, rows, t, moves, work, radius):
-    """sqrt(z'Pz) for the direction in ``work``, and what rounding may add to it and take from the score."""
+    """sqrt(z'Pz) for the direction in ``work``, plus bounds on its rounding error and on that of the score."""
     length = squared_length(moves, work, norm2(rep, rows, t))
     return width_bound(rep, rows, t, sqrt(length), probe(rep, rows, t, moves, work, length), radius)
 

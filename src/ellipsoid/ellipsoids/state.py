@@ -18,9 +18,9 @@ DIM = 2  # the dimension
 CUTS = 3  # number of updates
 STORED = 4  # number of downdates that the form holds
 COMPLETE = 5  # 1 when no further downdate will come
-# Certificates.
+# For certificates.
 MARGIN_WEIGHT = 6  # IELLIP: sum of the a_k with which updates count in the margin certificate
-SLIM = 7  # CELLIP: the least half width of a slice that a cut has left, (1 - alpha) sqrt(z'Pz) / (2 |z|)
+SLIM = 7  # CELLIP: the least half width of what a cut has left along its z, (1 - alpha) sqrt(z'Pz) / (2 |z|)
 LAST_PROOF = MARGIN_WEIGHT  # CELLIP: the round of the last empty intersection, counted from 1
 # Flags of CELLIP.
 EMPTY_COUNT = 8  # number of empty intersections
@@ -30,47 +30,53 @@ HALT = 11  # 1 when the loop must return to Python before the next row
 # Counts.
 ASKED = 12  # labels asked for, by selective sampling
 FEATURES_USED = 13  # the Gram form of sparse rows: features of stored examples
-# A full matrix whose downdates never end is multiplied before it underflows.
+# The full form: a matrix whose downdates never end is multiplied before it underflows.
 LIFTED = 14  # it holds exp(LIFTED) B
-LIFT_AT = 15  # the LOG_KEPT at which it asks for the next time
-# The column form puts off part of its updates.
+LIFT_AT = 15  # the LOG_KEPT at which that is due next
+# The column form, which postpones part of its updates.
 RATE = 16  # the recent rate of updates
-MARK = 17  # CUTS one row ago
-DEFERRED = 18  # 1 while the weights owe something
-# What bounds on rounding rest on, see `rounding`.
-STEEP = 19  # L - 1, where L bounds the norm of the inverse of B: how steep the metric is
+MARK = 17  # CUTS as it was one row ago
+DEFERRED = 18  # 1 while part of the weights is kept apart, as a debt
+# Norms for the bounds on rounding, see `rounding`.
+STEEP = 19  # L - 1, where L bounds the norm of the inverse of B
 TERM_SUM = 20  # sum of |h|^2 of the column form, of |T| of the product form, of |S_ij| |z_i| |z_j| of the Gram forms
 ROOT_SQUARES = 21  # |J|^2 of the full form
-MASS = 22  # bounds the parts of w that are kept apart
-WIDENED = 23  # what LOG_SCALE was raised by against rounding
-UNSURE = 24  # what WIDENED has become: the deeper a cut, the less it leaves of s, and of its excess it leaves all
-UNCUT = 25  # 1 after a mistake too shallow, beside its rounding, to cut anything off, or a shape lost in rounding: then
-# nothing bounds the mistakes; GREW_LATE after a cut of the least volume of fewer dimensions, which may enlarge that of
-# more: then nothing bounds those made so far
+MASS = 22  # a bound on the parts of w that are kept apart
+WIDENED = 23  # what LOG_SCALE was raised by to cover rounding
+UNSURE = 24  # WIDENED relative to the present s: a cut makes s smaller and leaves the excess as it is
+# 1 after a mistake whose cut was lost in rounding, or after the shape was: then nothing bounds the mistakes. GREW_LATE
+# when coordinates came after a cut of least volume, which is none in more dimensions: no bound on the mistakes so far.
+UNCUT = 25
 GREW_LATE = 2.0
-GAINED = 26  # what s itself was raised by against rounding, in all
+GAINED = 26  # what s itself was raised by to cover rounding, in all
 STATE_SIZE = 27
-# Rules that keep a Gaussian (AROW and its kin) promise no version space: their own numbers take some of those places.
+# Rules that keep a Gaussian (such as AROW) promise no version space: their own numbers reuse some of those places.
 SHARE_LEFT = EMPTY_COUNT  # 1 - kappa of the last downdate
 MARGIN_UPDATES = EMPTY_ROUND  # number of updates that were no mistakes
 SQUARED_LOSS = UNSURE  # AROW: sum of the squared losses before the updates, each times its 1 - kappa
 UNSIGNED = UNCUT  # 1 once an update had a weight <= 0 in S^{-1} w
 DROPPED = GAINED  # what a sketch has dropped of B^{-1}, along any direction
-DRIFTED = LIFTED  # random walks: the rounds that the whole matrix has made up for
-CAPPED = EXHAUSTED  # random walks: 1 once a variance has met its ceiling
+DRIFTED = LIFTED  # random walks: the round up to which the matrix includes the drift
+CAPPED = EXHAUSTED  # random walks: 1 once a variance has reached its ceiling
 OUTSIDE = SLIM  # slabs: rows whose number was outside its interval
-RESOLUTION = WIDENED  # the share of |z|^2 up to which a form knows z'Bz by its rounding only
+RESOLUTION = WIDENED  # up to this share of |z|^2 a z'Bz may be nothing but rounding
 FACTORED = ROOT_SQUARES  # Gram forms: 1 where they hold the Cholesky factor of the inverse of S in place of S
-# That share where B is a difference of numbers of the size of 1.
+# That share for forms in which B is a difference of numbers of size 1.
 COARSE_RESOLUTION = 1e-12
 # Files of the first version have fewer numbers.
 OLD_STATE_SIZE = 20
 
-# Beyond this a log volume no longer feels an update: a loop that waits for it to fall would wait for ever.
+# Beyond this rounding swallows what an update adds to a log volume: a loop that waits for it to fall would never end.
 LARGEST_LOG_VOLUME = 1e12
-# Below this product of (1 - kappa) a difference I - U U' has lost three digits: a product form takes over.
+# Below this product of (1 - kappa) a difference I - U U' has lost three digits, and a product form takes over.
 LEAST_KEPT = 1e-3
 LOG_LEAST_KEPT = log(LEAST_KEPT)
+
+
+def check_changes(changes: NDArray[np.float64], proofs: float) -> None:
+    """Raise ``ValueError`` unless rounds of a file can be those of so many proofs."""
+    if changes.ndim != 1 or len(changes) > proofs or (np.diff(changes) <= 0.0).any():
+        raise ValueError("its rounds of proofs are not those of a stream")
 
 
 def complete_numbers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -79,10 +85,10 @@ def complete_numbers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def checked_numbers(arrays: Mapping[str, NDArray[Any]], rounds: int) -> NDArray[np.float64]:
-    """The scalars of a file that tells so many rounds of updates, or a ``ValueError`` where no run could have them.
+    """The scalars of a file with so many rounds of updates, or a ``ValueError`` where no run could have them.
 
-    Compiled loops do not check bounds: a count from a forged file would make them read, or write, memory that is not
-    theirs. Values as such are free, any numbers make some ellipsoid, but for those that a loop waits for.
+    Compiled loops do not check bounds: a forged count would make them read or write foreign memory. Other values are
+    free, as any numbers make some ellipsoid, except those that a loop waits for.
     """
     numbers = arrays["numbers"]
     if numbers.shape not in ((OLD_STATE_SIZE,), (STATE_SIZE,)):

@@ -55,7 +55,6 @@ class LinkTable(Table):
         self._bind()
 
     def step_arrays(self) -> list[Floats]:
-        """The sums."""
         return [self.numbers]
 
     def _bind(self) -> None:
@@ -65,7 +64,6 @@ class LinkTable(Table):
         )  # fmt: skip
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many functions and features; True if anything changed."""
         if scores <= self.functions and width <= self.width and self.functions > 0:
             return False
         known = (1 + self.width if self.functions else 0, self.functions)

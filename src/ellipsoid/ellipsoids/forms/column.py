@@ -1,16 +1,16 @@
-"""The form B = I - sum_k h_k h_k' with h = sqrt(kappa / z'Bz) Bz: m columns h_k, each a block for each function.
+"""The column form of an ellipsoid's matrix: B = I - sum_k h_k h_k' with m vectors h_k = sqrt(kappa / z'Bz) Bz.
 
-An update costs 4 m dim flops: a pass over the columns for H z and one for Bz = z - H' H z. It cancels when little of a
-direction is left.
+Each column h_k has a block for each function. An update costs 4 m dim flops: one pass over the columns for H z and one
+for Bz = z - H' H z. Digits cancel when little is left of a direction.
 
-Once B is_final as it is, and while updates are frequent, the second pass is put off: with c = H z
+When B has become final, and while updates are frequent, the second pass is postponed: with c = H z
 
     w <- w + step Bz        becomes        v <- v + step z,  debt <- debt + step c,     w = v - H' debt
     <w, x> = <v, x> - <debt, H x>,         z'Bz = z'z - c'c
 
-and the first is made for several coming rows at once, so that the columns travel through memory once for all of them.
-The debt is paid when updates have become rare, and rows need H x no longer. All this hangs on the rows seen and not on
-how they came in chunks; each H x is summed feature after feature, however many rows are read together.
+and the first pass is made for several coming rows at once, so that the columns are read from memory once for all of
+them. The debt is paid when updates have become rare, and then rows need no H x. All this depends on the rows alone and
+not on their chunks: each H x is summed feature after feature, however many rows are read together.
 """
 
 from math import sqrt
@@ -31,21 +31,21 @@ from .vectors import against, combine, copy, forward, place_direction, subtract,
 
 # Columns whose sums fit in registers together.
 GROUP = 8 * LANES
-# Rows to look ahead at the most, features of all columns that the near cache holds.
+# The most rows to look ahead at, and for how many features the cache holds all columns.
 ROWS_AHEAD, FEATURES_AT_ONCE = 16, 1024
-# The rate of updates is that of the last rows, about as many as MEMORY says. A row that is foreseen costs about a fifth
-# of an update by two passes: above OFTEN foreseeing pays, below SELDOM it does not.
+# The rate of updates is that of about the last MEMORY rows. To look ahead at a row costs about a fifth of an update by
+# two passes: it pays above the rate OFTEN, and does not below SELDOM.
 MEMORY, OFTEN, SELDOM = 16.0, 0.3, 0.15
-# Shorter columns lie in the nearest caches, where two passes cost less than a look ahead.
+# Shorter columns are in the nearest caches, where two passes cost less than looking ahead.
 LONG_COLUMN = 512
-# The rows from AHEAD_FIRST up to AHEAD_LAST are foreseen, AHEAD_SPAN of them at once.
+# H x is known for the rows from AHEAD_FIRST up to AHEAD_LAST; AHEAD_SPAN is how many are made at once.
 AHEAD_FIRST, AHEAD_LAST, AHEAD_SPAN = range(3)
 
 
 class Column(NamedTuple):
     """``H[k, r]`` is the block of function r in column k.
 
-    ``across`` holds the same feature by feature once B is_final (empty before, and where there are several functions),
+    ``across`` holds the same feature by feature once B is final (empty before, and where there are several functions),
     ``debt`` the coefficients of what W and U still owe, ``seen`` the H x of the rows that ``ahead`` names.
     """
 
@@ -63,7 +63,7 @@ class Column(NamedTuple):
 
 @helper()
 def is_final(state, functions, columns):
-    """Has the last downdate come, so that columns may be laid across, and are they long enough for that?"""
+    """Is B final, with columns long enough to gain from postponed passes?"""
     last = state[COMPLETE] != 0.0 and state[EXHAUSTED] == 0.0 and state[STORED] > 0.0
     return last and functions == 1 and columns >= LONG_COLUMN
 
@@ -117,7 +117,7 @@ def _(rep, rows, t, n, scores):
 def _(rep, rows, t, n, scores):
     score(rep.base, rows, t, n, scores)
     if rep.state[DEFERRED] != 0.0:
-        # Predictions may run side by side: nothing is written that others could read.
+        # Predictions may run in several threads: shared memory must not be written to.
         seen = np.zeros((1, rep.seen.shape[1]))
         multiply_ahead(rows, rep.across, t, t + 1, seen)
         scores[0] -= score_of_debt(rep, seen[0])
@@ -134,7 +134,7 @@ def score_of_debt(rep, seen):
 
 @helper(inline=False)
 def pay_debt(rep):
-    """w = v - H' debt, for good."""
+    """Pay all debt: w = v - H' debt."""
     m, width = int(rep.state[STORED]), rep.H.shape[2]
     combine(rep.base.W[:1, :width], rep.debt[0], rep.H, m)
     if rep.base.U.shape[0] > 0:

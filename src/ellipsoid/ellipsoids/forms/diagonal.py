@@ -1,7 +1,7 @@
-"""The form S = s diag(B): one variance for each weight, for many features and long streams; a step costs its non-zeros.
+"""The diagonal form S = s diag(B): one variance for each weight, so that a step costs only its row's non-zeros.
 
-A step of the full covariance leaves no diagonal matrix. With ratio_j = B_j z_j^2 / z'Bz, which lies in [0, 1], and
-omega = kappa / (1 - kappa), the new B_j is
+The exact step leaves a matrix that is not diagonal. With ratio_j = B_j z_j^2 / z'Bz, which lies in [0, 1], and
+omega = kappa / (1 - kappa), its approximation B_j is
 
     inverse   B_j / (1 + omega ratio_j)         the diagonal of the inverse: least KL(N(0, D) || N(0, S'))
     drop      B_j (1 - kappa ratio_j)           the diagonal itself: least KL(N(0, S') || N(0, D))
@@ -30,7 +30,7 @@ LARGEST_OMEGA = 1e300
 
 
 class Diagonal(NamedTuple):
-    """``B`` has the layout of the weights, and a one where no weight has moved yet."""
+    """``B`` has the layout of the weights; it is one where no weight has moved yet."""
 
     base: Any
     B: np.ndarray
@@ -39,7 +39,7 @@ class Diagonal(NamedTuple):
 
 
 class Shrinkage(NamedTuple):
-    """How a variance shrinks: by ``factor`` times its part B_j z_j^2 of z'Bz; ``left`` of it where the part is all."""
+    """How variances shrink: by ``factor`` times their part B_j z_j^2 of z'Bz; ``left`` is 1 - kappa."""
 
     kind: int
     factor: float
@@ -101,7 +101,7 @@ def quadratic_form(base: Any, rows: Any, B: Any, t: int, moves: int, work: Any) 
 def step_and_shrink(  # noqa: PLR0913 (everything that a step knows)
     base: Any, rows: Any, B: Any, shrinkage: Any, t: int, moves: int, work: Any, step: float, before: float
 ) -> None:
-    """w += step Bz, ``before`` times that for averages, and B shrunk where the row is not zero."""
+    """w += step Bz, ``before`` times that for averages, and a smaller B where the row is not zero."""
 
 
 @helper()
@@ -111,7 +111,7 @@ def shrunk(shrinkage, variance, part):
         share = min(1.0, shrinkage.factor * part)
         return variance * ((1.0 - share) + shrinkage.left * share)
     divisor = 1.0 + shrinkage.factor * part
-    # A division that does not look for zeros, which never come, can be made for several features at once.
+    # Unlike a Python division this one has no test for zeros, which never come, and can be vectorised.
     return np.divide(variance, divisor if shrinkage.kind == INVERSE else divisor * divisor)
 
 
@@ -196,7 +196,7 @@ def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 
 @step_and_shrink.register(FeatureMajor, CSR)
 def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
     if moves == 2 and base.U.shape[0] == 0:
-        # The usual case: both classes of a feature while its weights are near.
+        # The usual case: both classes of a feature together, while its weights are in the cache.
         W, a, b, up, down = base.W, np.uint64(work[WHO, 0]), np.uint64(work[WHO, 1]), work[TAU, 0], work[TAU, 1]
         up, down = step * up, step * down
         for k in range(rows.indptr[t], rows.indptr[t + 1]):
@@ -220,7 +220,7 @@ def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 
 
 @helper()
 def update_feature(base, B, shrinkage, i, j, x, move, before):  # noqa: PLR0913 (everything that a step knows)
-    """The part of one feature in a step."""
+    """The step for one feature."""
     variance = B[i, j]
     base.W[i, j] += move * (variance * x)
     if base.U.shape[0] > 0:

@@ -2,14 +2,14 @@
 
     S_jj <- min(ceiling, S_jj + drift)
 
-S grows where nothing is learned, and so do the next steps: what was learned long ago is given up. Nothing is done on
-rounds without an update; an update first makes up for the rounds since the last one, of the whole matrix, or on a
-diagonal of the features of its row since each was touched. Crammer, Kulesza, Dredze (NIPS 2009) for the step, Vaits and
-Crammer (ALT 2011) for the walk.
+S grows where nothing is learned, and so do the next steps: what was learned long ago is forgotten. Rounds without an
+update do nothing; an update first adds the drift of the rounds since the last one, to the whole matrix, or on a
+diagonal to the features of its row since each was last touched. Crammer, Kulesza, Dredze (NIPS 2009) for the step,
+Vaits and Crammer (ALT 2011) for the walk.
 
-The matrix is kept as it is, not as a root: to a root nothing can be added. It stays symmetric to the last bit, as
-(a b) c = (b a) c, and positive, as every round adds more than a downdate rounds: a drift below 1e-12 of the ceiling is
-refused. A long row leaves nothing but rounding along itself until the next round; it is not below zero.
+The matrix itself is stored and not a root, because nothing can be added to a root. It stays symmetric to the last bit,
+as (a b) c = (b a) c, and positive, as every round adds more than a downdate rounds: a drift below 1e-12 of the ceiling
+is refused. After a long row only rounding is left along it until the next round, and no less than zero.
 """
 
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from .diagonal import Diagonal, quadratic_form
 
 
 class Drifting(NamedTuple):
-    """``B`` is the matrix, function by function and in each feature by feature, the constant one first."""
+    """``B`` is the matrix; its coordinates go function by function, and in each by feature, the constant one first."""
 
     base: Any
     B: np.ndarray
@@ -41,7 +41,7 @@ class Drifting(NamedTuple):
 
 
 class DriftingDiagonal(NamedTuple):
-    """``B`` and ``touched``, the rounds that a variance has made up for, have the layout of the weights."""
+    """``B`` and ``touched`` have the layout of the weights; a variance includes the drift up to round ``touched``."""
 
     base: Any
     B: np.ndarray

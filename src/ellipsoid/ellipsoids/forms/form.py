@@ -1,7 +1,7 @@
-"""What a form of an ellipsoid's shape B can do between two runs of the loop, and what all forms have in common.
+"""The base class of the forms in which an ellipsoid's matrix B is stored: all that happens outside the compiled loop.
 
-The loop works on a compiled part (`Column`, `Product`, ...) that shares the arrays of its form. Classes and parts are
-in different files, so that an edit of a class compiles nothing anew.
+The loop works on a compiled part (`Column`, `Product`, ...) that shares the arrays of its form. Classes and compiled
+parts are in different files, so that an edit of a class recompiles nothing.
 """
 
 from abc import ABC, abstractmethod
@@ -20,14 +20,14 @@ from .low_rank import bound_difference, square_root
 
 FormArrays = Mapping[str, NDArray[Any]]
 
-# Arrays that files of the first version do not have; they were zero then.
+# Arrays that files of the first version lack; they are zero there.
 SINCE_VERSION_2 = frozenset({"debt", "lengths"})
 
 
 class Room(NamedTuple):
-    """What the arrays of a form have room for; ``features`` counts those of stored sparse examples.
+    """The capacity of a form's arrays; the first of the ``columns`` is that of the constant feature.
 
-    The first of the ``columns`` is that of the constant feature.
+    ``features`` counts the features of stored sparse examples.
     """
 
     downdates: int
@@ -39,13 +39,13 @@ class Room(NamedTuple):
 class Form(ABC):
     """B in the arrays of one form; ``numbers`` are the scalars of the ellipsoid, see `state`.
 
-    Arrays are replaced and not written to, but by the loop, so that a step that is broken off can be taken back.
+    Only the loop writes into arrays; all else replaces them, so that an interrupted step can be undone.
     """
 
     name: ClassVar[str]  # in model files
     part: ClassVar[Any]  # what the loop works on
-    by_class: ClassVar[bool] = True  # beside weights of which each function's lie together?
-    gives_way: ClassVar[bool] = False  # to a product, before its digits are lost?
+    by_class: ClassVar[bool] = True  # are the weights of one function contiguous?
+    gives_way: ClassVar[bool] = False  # does a product form replace it when it loses digits?
 
     def __init__(self, numbers: Floats, room: Room, old: FormArrays | None = None) -> None:
         """Start with B = I, or with the content of arrays of another size."""
@@ -66,7 +66,7 @@ class Form(ABC):
         return {name: np.zeros(shape) for name, shape in self.layout(self.room).items()}
 
     def bind(self, **others: Any) -> Any:
-        """The compiled part with these arrays, with ``others``, and with memory to work in."""
+        """The compiled part of these arrays, of ``others``, and of scratch memory."""
         m, functions, columns, _ = self.room
         scratch = {"x": (columns,), "f": (functions, columns), "Bz": (functions, columns), "small": (3, m)}
         held = {**self.arrays, **others, "state": self.numbers}
@@ -74,21 +74,21 @@ class Form(ABC):
 
     @property
     def stored(self) -> int:
-        """How many downdates it holds."""
+        """The number of downdates that it holds."""
         return int(self.numbers[STORED])
 
     @property
     def is_full(self) -> bool:
-        """Is there no room for another downdate?"""
+        """Has it no room for another downdate?"""
         return self.stored >= self.room.downdates
 
     @property
     def is_identity(self) -> bool:
-        """Has it no directions to speak of, so that B is the identity?"""
+        """Is B the identity?"""
         return self.stored == 0
 
     def with_room_for(self, entries: int) -> "Form":
-        """A form that can store a row of so many entries; itself where it can."""
+        """A form that can store a row of so many entries; by default itself."""
         return self
 
     def enlarged(self, room: Room) -> Self:
@@ -96,15 +96,15 @@ class Form(ABC):
         return type(self)(self.numbers, room._replace(features=max(room.features, self.room.features)), self.arrays)
 
     def rescaled(self, first: int) -> "Form":
-        """Back within the range of float64, features counted from column ``first`` on; itself where it has not left."""
+        """A form whose numbers are far from overflow and underflow; features begin at ``first``. By default itself."""
         return self
 
     def fold(self, linear: LinearTable) -> LinearTable:
-        """The weights with all that is kept apart from them added in (a copy where there is anything)."""
+        """The weights with all that the form keeps apart from them added in; a copy where there is anything."""
         return linear
 
     def forget_debts(self) -> None:
-        """Keep nothing apart from the weights, which are about to become others."""
+        """Discard what is kept apart from the weights, because other weights are about to replace them."""
         return
 
     @abstractmethod
@@ -113,40 +113,40 @@ class Form(ABC):
 
     @abstractmethod
     def shape(self, functions: int, columns: int, first: int, log_scale: float) -> Shape:
-        """exp(log_scale) B as an object of its own, over the columns from ``first`` on; B is not the identity."""
+        """exp(log_scale) B as a `Shape` over the columns from ``first`` on; B is not the identity."""
 
     @abstractmethod
     def split(self, room: Room) -> Self:
-        """The same for two opposite functions in place of one: z becomes (e_b - e_a) (x) x."""
+        """The form for two opposite functions in place of one: z becomes (e_b - e_a) (x) x."""
 
     @abstractmethod
     def measure(self) -> None:
-        """Take the norms on which the bounds of rounding rest, where arrays were made and not learned."""
+        """Compute the norms for the bounds on rounding, after arrays were set from outside the loop."""
 
     def recover_bounds(self, linear: LinearTable, functions: int, columns: int) -> None:
-        """Take the norms for arrays from a file that has none."""
+        """The same for arrays of an older file, which holds no norms."""
         self.measure()
 
     def save(self, columns: int) -> dict[str, NDArray[Any]]:
-        """The arrays as a file holds them, where so many columns are in use."""
-        # Integers outlive this format as int64.
+        """The arrays as a file holds them, with so many columns in use."""
+        # Files hold integers as int64.
         kinds = {"f": np.float64, "i": np.int64}
         return {f"form_{name}": array.astype(kinds[array.dtype.kind]) for name, array in self.arrays.items()}
 
     @classmethod
     def read(cls, arrays: FormArrays) -> dict[str, NDArray[Any]]:
-        """Its own among the arrays of a file."""
+        """This form's arrays among those of a file."""
         names = cls.layout(Room(0, 0, 0))
         return {n: arrays[f"form_{n}"] for n in names if n not in SINCE_VERSION_2 or f"form_{n}" in arrays}
 
     @classmethod
     def room_in(cls, own: FormArrays, functions: int, columns: int) -> Room:
-        """What its own arrays of a file have room for."""
+        """The capacity of this form's arrays from a file."""
         return Room(len(own["H"]), functions, columns)
 
     @classmethod
     def check(cls, numbers: Floats, arrays: FormArrays, functions: int, columns: int) -> dict[str, NDArray[Any]]:
-        """Its own among the arrays of a file, or a ``ValueError`` where compiled code must not trust them."""
+        """This form's arrays from a file, or a ``ValueError`` where compiled code must not trust them."""
         own = cls.read(arrays)
         room = cls.room_in(own, functions, columns)
         for name, array in own.items():
@@ -159,14 +159,14 @@ class Form(ABC):
 
 
 class LowRankForm(Form):
-    """A form that keeps B itself, as the identity less something of low rank."""
+    """A form that stores B as the identity minus a matrix of low rank."""
 
     @abstractmethod
     def difference(self, functions: int, columns: int) -> tuple[Floats, Floats | None]:
         """V and M with B = I - V' M V; None for M = I."""
 
     def root(self, functions: int, columns: int, bounded: bool) -> tuple[Floats, Floats, float]:
-        """V and M with J = I - V' M V and B = J J'; if ``bounded``, also a bound on what J J' is off by."""
+        """V and M with J = I - V' M V and B = J J'; if ``bounded``, also a bound on the error of J J'."""
         vectors, middle = self.difference(functions, columns)
         axes, weights = square_root(vectors, np.eye(len(vectors)) if middle is None else middle)
         return axes, np.diag(weights), bound_difference(vectors, middle, axes, weights) if bounded else 0.0

@@ -1,14 +1,14 @@
-"""The Gram form B = I - Z' S Z over the update examples themselves.
+"""The Gram form of an ellipsoid's matrix, B = I - Z' S Z: the rows of Z are the examples of the updates themselves.
 
     g = Z z,  coef = -S g,  z'Bz = z'z + g'coef,  Bz = z + Z' coef
 
-An example z_k = (e_b - e_a) (x) x_k meets z in <x_k, x> ([b_k = b] + [a_k = a] - [b_k = a] - [a_k = b]), so cost
-and memory do not depend on the number of classes, and w moves add_multiple stored examples only. Two ways to keep w:
+The inner product of z with an example z_k = (e_b - e_a) (x) x_k is <x_k, x> ([b_k = b] + [a_k = a] - [b_k = a] -
+[a_k = b]), so that cost and memory do not depend on the number of classes, and w moves along stored examples only.
 
-``Gram`` adds all of Bz to an explicit table, for dense rows. ``SparseGram`` adds z alone and keeps the coefficients
-``beta`` of the stored examples beside it; the scores then need <x_k, x> at every round. They are read off a compact
-table of the stored examples that has rows only for features occurring in them (``slot``) and so stays in the near
-caches: a round costs little more than its scores, and an update touches only the non-zeros of its own row.
+``Gram``, for dense rows, adds all of Bz to the table of weights. ``SparseGram`` adds z alone and keeps the coefficients
+``beta`` of the stored examples beside it; the scores then need <x_k, x> at every round. These come from a compact table
+of the stored examples that has rows only for features occurring in them (``slot``) and so stays in the nearest caches:
+a round costs little more than its scores, and an update touches only the non-zeros of its own row.
 """
 
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ from ..protocol import downdate, move_weights, probe, quadratic_error
 from ..state import FEATURES_USED, STORED
 from .gram_matrix import COEF, INNER, extend, gram_quadratic_error, multiply_examples, pair_overlap, probe_gram
 
-# Stored examples are done in blocks of so many.
+# Products with stored examples are made in blocks of so many.
 PAD = 8 * LANES
 
 
@@ -260,7 +260,7 @@ def _(rows, t, rep, k):
 
 @helper()
 def store_feature(rep, j, x, k):
-    """One feature of a stored example, with a row of its own where it is new."""
+    """Store one feature of an example; a new feature gets the next row of ``Z``."""
     if x == 0.0:
         return
     if rep.slot[j] == 0:
@@ -271,6 +271,6 @@ def store_feature(rep, j, x, k):
 
 @helper()
 def row_length(rows, t):
-    """How many entries row t may have, the constant one included."""
+    """How many entries row t may have, the constant feature included."""
     start, stop = row_span(rows, t)
     return 1 + stop - start

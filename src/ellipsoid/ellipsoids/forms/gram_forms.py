@@ -1,4 +1,4 @@
-"""Forms of an ellipsoid's shape over stored examples, B = I - Z' S Z, for dense rows and for sparse ones."""
+"""The Gram forms of an ellipsoid's matrix, B = I - Z' S Z over stored examples, for dense and for sparse rows."""
 
 from math import ceil, sqrt
 from typing import Any, ClassVar, Self
@@ -17,7 +17,7 @@ from .gram import BETA, LATE, PAD, PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR
 from .gram_matrix import PAIR_D, PAIR_SIZE
 from .low_rank import in_blocks
 
-# Features of stored examples that there is room for at first.
+# The initial capacity for features of stored examples.
 FIRST_FEATURES = 1024
 
 
@@ -162,7 +162,7 @@ class SparseGramForm(GramForm):
 
     def save(self, columns: int) -> dict[str, NDArray[Any]]:
         arrays = super().save(columns)
-        # What the last score or step left in scratch memory is nobody's, and a prediction would change it.
+        # Scratch rows do not belong in a file: a prediction would change them.
         arrays["form_small"][:BETA] = 0.0
         arrays["form_slot"] = arrays["form_slot"][:columns]
         return arrays
@@ -206,13 +206,13 @@ def over_D(along: Floats, pairs: Floats) -> Floats:
 
 
 def check_factored(numbers: Floats, arrays: FormArrays, name: str) -> None:
-    """The numbers of a file must say what its arrays hold: a factor, under this name, or S."""
+    """Raise ``ValueError`` unless the numbers of a file agree with its arrays on whether R, of this name, is stored."""
     if (len(numbers) > FACTORED and numbers[FACTORED] != 0.0) != (name in arrays):
         raise ValueError("its numbers and its arrays do not agree on how its shape is kept")
 
 
 def split_square(arrays: FormArrays, numbers: Floats) -> None:
-    """Halve S, in place, where examples of one function have become those of two."""
+    """Halve S, in place, because examples of one function have become those of two, and |z|^2 has doubled."""
     if numbers[FACTORED]:
         arrays["S"][...] *= sqrt(2.0)
         arrays["pairs"][:, PAIR_D] *= 2.0
@@ -221,14 +221,14 @@ def split_square(arrays: FormArrays, numbers: Floats) -> None:
 
 
 def split_pairs(pairs: Floats) -> None:
-    """Let examples of one function be those of two opposite ones, in place."""
+    """Turn examples of one function into those of two opposite ones, in place."""
     positive = pairs[:, PAIR_SIGN] > 0.0
     pairs[:, PAIR_BLOCK], pairs[:, PAIR_SIGN] = positive, 1.0
     pairs[:, PAIR_RIVAL], pairs[:, PAIR_RIVAL_SIGN] = ~positive, -1.0
 
 
 def check_pairs(pairs: Floats, functions: int) -> None:
-    """Every stored example must belong to functions that are there."""
+    """Raise ``ValueError`` unless every stored example belongs to a known function."""
     blocks = np.concatenate([pairs[:, PAIR_BLOCK], pairs[pairs[:, PAIR_RIVAL_SIGN] != 0.0, PAIR_RIVAL]])
     if not ((blocks >= 0) & (blocks < functions) & (blocks == np.floor(blocks))).all():
         raise ValueError("its stored examples belong to classes that are not there")

@@ -1,15 +1,15 @@
-"""The m x m matrix of a Gram form B = I - Z' S Z: what it makes of inner products g = Z z, and how it grows.
+"""The m x m matrix S of the Gram forms B = I - Z' S Z: its products with g = Z z, and how it grows.
 
     coef = -S g,  z'Bz = z'z + g'coef
     S <- [[S + (kappa/z'Bz) coef coef', (kappa/z'Bz) coef], [.., kappa/z'Bz]]
 
-Where rows come again and again, S becomes large, and z'Bz the small difference of large numbers. Rules that shrink B
-for ever (AROW, the second-order Perceptron) therefore hold the Cholesky factor R of S^{-1} = Z Z' + D in place of S, D
-being diagonal with (1 - kappa)/kappa z'Bz for each update:
+Where rows repeat, S becomes large, and z'Bz the small difference of large numbers. Rules that shrink B without end
+(AROW, the second-order Perceptron) therefore store the Cholesky factor R of S^{-1} = Z Z' + D in place of S, D being
+diagonal with (1 - kappa)/kappa z'Bz for each update:
 
     y = R^{-T} g,  coef = -R^{-1} y,  z'Bz = z'z - y'y,  R <- [[R, y], [0, sqrt(z'Bz / kappa)]]
 
-There no number is larger than the rows are. It costs half as much, too.
+Then no number is larger than the rows are. It costs half as much, too.
 """
 
 from math import exp, sqrt
@@ -20,13 +20,12 @@ from ellipsoid.representation.signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_R
 
 from ..state import FACTORED, LOG_KEPT, STORED
 
-# Columns of ``pairs`` behind those of a signed pair: the kappa of a stored example, or its number in D, and how many
-# there are in all.
+# Column PAIR_KAPPA of ``pairs`` follows those of a signed pair; with R it holds D in place of kappa.
 PAIR_KAPPA, PAIR_SIZE = 4, 5
 PAIR_D = PAIR_KAPPA
 # What rounding does to g'Sg, as a share of the sizes of its terms. Exact arithmetic has found up to 6 * 2^-53.
 GRAM_ROUNDING = 8.0 * 2.0**-53
-# Rows of ``small``, in which a Gram form works: coef, and g or y.
+# Rows of the scratch array ``small``: coef, and g or y.
 COEF, INNER = range(2)
 
 
@@ -36,7 +35,7 @@ def pair_overlap(pair, moves, work):
     total = 0.0
     for i in range(moves):
         who, sign = work[WHO, i], work[TAU, i]
-        # No branches, which nothing could foresee; a pair without a rival has PAIR_RIVAL = -1.
+        # No branches, because they could not be predicted; a pair without a rival has PAIR_RIVAL = -1.
         total += sign * pair[PAIR_SIGN] if who == pair[PAIR_BLOCK] else 0.0
         total += sign * pair[PAIR_RIVAL_SIGN] if who == pair[PAIR_RIVAL] else 0.0
     return total
@@ -51,7 +50,7 @@ def multiply_examples(rep, moves, work, products):
 
 @helper(SUM)
 def probe_gram(rep, m, norm2):
-    """coef = -S g and z'Bz, not below the least that the downdates can have left of |z|^2."""
+    """Write coef = -S g and return z'Bz, at least what the downdates must have left of |z|^2."""
     least = exp(rep.state[LOG_KEPT]) * norm2
     if rep.state[FACTORED] != 0.0:
         return max(norm2 - solve_factor(rep, m), least)
@@ -72,7 +71,7 @@ def probe_gram(rep, m, norm2):
 
 @helper(SUM)
 def solve_factor(rep, m):
-    """y in place of g, then coef; returns y'y."""
+    """Write y in place of g, then coef; returns y'y."""
     coef, y, total = rep.small[COEF], rep.small[INNER], 0.0
     for i in range(m):
         if y[i] != 0.0:
@@ -93,7 +92,7 @@ def solve_factor(rep, m):
 
 @helper()
 def gram_quadratic_error(rep):
-    """What rounding may have done to z'Bz: the terms of g'Sg are at most (sum sqrt(S_kk) |g_k|)^2, as S is positive."""
+    """The rounding error of z'Bz: the terms of g'Sg are at most (sum sqrt(S_kk) |g_k|)^2, as S is positive."""
     if rep.state[FACTORED] != 0.0:
         return 0.0
     total = 0.0
@@ -104,7 +103,7 @@ def gram_quadratic_error(rep):
 
 @helper()
 def extend(rep, moves, work, kappa, left, quadratic):
-    """The new row and column of S, or column of R, and the pair of the new example."""
+    """Append a row and column to S, or a column to R, and the pair of the new example."""
     m = int(rep.state[STORED])
     coef, S, factor = rep.small[COEF], rep.S, kappa / quadratic
     if rep.state[FACTORED] != 0.0:
@@ -124,7 +123,7 @@ def extend(rep, moves, work, kappa, left, quadratic):
 
 @helper()
 def append_pair(rep, moves, work, size):
-    """The pair of a new example; ``size`` is its kappa, or its number in D."""
+    """Append the pair of a new example; ``size`` is its kappa, or its entry of D."""
     pair = rep.pairs[int(rep.state[STORED])]
     pair[PAIR_BLOCK], pair[PAIR_SIGN], pair[PAIR_KAPPA] = work[WHO, 0], work[TAU, 0], size
     pair[PAIR_RIVAL], pair[PAIR_RIVAL_SIGN] = -1.0, 0.0

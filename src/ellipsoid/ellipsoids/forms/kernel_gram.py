@@ -1,14 +1,14 @@
-"""The Gram form with kernel values: inner products <x_k, x> become K(x_k, x), and w a combination of update examples.
+"""The Gram form for kernels: inner products <x_k, x> become K(x_k, x), and w a combination of the update examples.
 
-Every update appends its example with one coefficient for each function; the first of them are also the examples of
-B = I - Z' S Z, so that the kernel values made for the scores serve the ellipsoid too. The constant feature is one of
-the feature space: it adds its square to every kernel value.
+Every update appends its example as a support pattern with a coefficient for each function. The first patterns are also
+the examples of B = I - Z' S Z, so that the kernel values made for the scores serve the ellipsoid too. The constant
+feature adds its square to every kernel value.
 
-With a device the values of a block of rows are made before the loop enters it (``AheadGram``). No update moves the
-coefficients of patterns behind those of B once there are any, so that their part of the scores can be summed on the
-device: IELLIP's values with some thirty patterns are all that the loop reads. AROW's patterns are all of B, whose S
-may be on the device too: then the loop stops at a row that would look at it, is put back before that row, and told what
-it would have found (``WaitingGram``).
+With a device the kernel values of a block of rows are made before the loop enters it (``AheadGram``). Updates do not
+change the coefficients of patterns beyond those of B, so that the device can sum their part of the scores: IELLIP's
+loop then reads only the values of some thirty patterns. All of AROW's patterns belong to B, whose S may be on the
+device too: then the loop stops at a row that needs S, is reset to before that row, and runs again with the product
+that the device has made (``WaitingGram``).
 """
 
 from typing import Any, NamedTuple
@@ -61,11 +61,11 @@ def _(rep, rows, t, n, scores):
 
 
 class AheadGram(NamedTuple):
-    """A Gram form and a block of rows whose kernel values are there already; ``where[t]`` is row t's place in it.
+    """A Gram form and a block of rows whose kernel values are known; ``where[t]`` is row t's place in the block.
 
-    ``values[b, k]`` are those with the examples of B before the block, ``sums[b, r]`` the scores by the patterns behind
-    them up to ``first``, ``gram`` the values of the block's rows with each other; its row ``place[i - first]`` became
-    pattern i.
+    ``values[b, k]`` are those with the examples that B had before the block, ``sums[b, r]`` the scores by the other
+    patterns up to ``first``, ``gram`` the values of the block's rows with each other; its row ``place[i - first]``
+    became pattern i.
     """
 
     base: KernelGram
@@ -93,7 +93,7 @@ def _(rep, rows, t, n, scores):
 
 @helper()
 def add_value(base, i, value, n, scores):
-    """Keep the kernel value with pattern i, and add it to the scores."""
+    """Store the kernel value of pattern i, and add its part to the scores."""
     base.values[i] = value
     for r in range(n):
         scores[r] += base.coef[i, r] * value
@@ -128,14 +128,14 @@ def _(rep, rows, t):
     return has_room(rep.base, rows, t)
 
 
-# The numbers of a row that waits: whether one does, and whether it was answered; z'z, z'Bz and what rounding may have
-# done to it, and what its downdate adds.
+# The numbers of a row that waits for S: does one wait, has the device answered, z'z, z'Bz, the bound on its rounding
+# error, and the factor of the downdate.
 WAITS, ANSWERED, LENGTH2, QUADRATIC, ERROR, FACTOR = range(6)
 
 
 class WaitingGram(NamedTuple):
-    """The same without S: a row that would look at it waits. ``before`` and ``sums_before`` are the state and the tally
-    as they were before the row.
+    """The same with S on a device: a row that needs S waits. ``before`` and ``sums_before`` are copies of the state and
+    the tally from before the row.
     """
 
     ahead: AheadGram
@@ -176,7 +176,7 @@ def _(rep, rows, t, moves, work, length):
         return rep.wait[QUADRATIC]
     multiply_examples(rep.ahead.base, moves, work, rep.ahead.base.values)
     rep.wait[WAITS], rep.wait[LENGTH2] = 1.0, length
-    return 0.0  # add_multiple which no rule steps
+    return 0.0  # no rule steps along such a direction
 
 
 @move_weights.register(WaitingGram)

@@ -1,4 +1,4 @@
-"""Matrices I - V' M V of low rank: square roots that are of this kind too, and what rounding may do to them."""
+"""Matrices I - V' M V with few rows V: their square roots of the same kind, and bounds on the rounding errors."""
 
 from math import sqrt
 
@@ -67,7 +67,7 @@ def bound_difference(rows: Floats, middle: Floats | None, vectors: Floats, weigh
 
 
 def assemble(vectors: Floats, middle: Floats) -> tuple[Floats, float]:
-    """vectors' middle vectors, and a bound on what rounding may have done to I less that."""
+    """vectors' middle vectors, and a bound on the rounding error of I minus that."""
     size = np.linalg.norm
     half = vectors.T @ middle
     off = size(vectors) * size(middle) * size(vectors, 2) + size(half) * size(vectors)

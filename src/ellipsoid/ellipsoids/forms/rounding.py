@@ -1,16 +1,16 @@
-"""What rounding may have done to an ellipsoid that must hold every classifier it should: bounds, form by form.
+"""Bounds on the rounding errors of an ellipsoid that must not lose any classifier, for each form that stores it.
 
-A version space is a promise about real numbers, kept in floats. So every cut is made a little shallower, and every new
-ellipsoid a little larger, than the formulas say: by as much as rounding may have moved a score, a width, the direction
-of a cut, and the numbers in which the new ellipsoid is stored. Decision 21 derives the bounds; in short, with u =
-2^-53, B = J J' as it is stored and L >= |B^{-1}|,
+A version space is a promise about real numbers that is kept in floats. So every cut is made a little shallower, and
+every new ellipsoid a little larger, than the formulas say: by as much as rounding may have changed a score, a width,
+the direction of a cut, and the numbers in which the new ellipsoid is stored. Decision 21 derives the bounds; in short,
+with u = 2^-53, B = J J' as it is stored and L >= |B^{-1}|,
 
     |fl(<a, b>) - <a, b>| <= n u |a| |b|          for n products that are not zero, in any order of the sum
     L = 1 + sum kappa / (1 - kappa) |z|^2 / z'Bz  because B^{-1} gains kappa / (1 - kappa) zz' / z'Bz with each cut
     |w| <= radius + sqrt(s max(B))                because some classifier lies in the start ball and in the ellipsoid
 
-A form says by how much it may err (`noise`), the rule that makes the promise turns that into a shallower cut and a
-larger ellipsoid. Rules that promise nothing have `guaranteed_radius` 0 and pay nothing.
+A form bounds its errors (`rounding_errors`), and the rule that makes the promise turns them into a shallower cut and a
+larger ellipsoid. Rules that promise nothing have a `guaranteed_radius` of 0, and nothing of this is computed.
 """
 
 from math import exp, inf, sqrt
@@ -25,38 +25,38 @@ from .gram_matrix import COEF
 from .kernel_gram import AheadGram, KernelGram, WaitingGram
 from .vectors import Full, Product, inner
 
-# Half a unit in the last place of 1: what one operation may lose, relatively.
+# Half a unit in the last place of 1: the relative error of one operation.
 U = 2.0**-53
-# An exponential and a few operations with it, relatively.
+# The relative error of an exponential and a few operations with it.
 LOOSE = 8.0 * U
-# Numbers smaller than this may vanish when they are multiplied.
+# Products of numbers smaller than this may underflow.
 FAINT = 1e-150
 
 
 @generic(1, default=True)
 def guaranteed_radius(rule: Any) -> float:
-    """Rule: the radius of the start ball if the ellipsoid must hold what it should; 0 if nothing is promised."""
+    """Rule: the radius of the start ball if the ellipsoid is a guaranteed version space, else 0."""
     return 0.0
 
 
 @generic(1)
 def rounding_errors(rep: Any, rows: Any, t: int, size: float, root: float, radius: float) -> tuple[float, ...]:
-    """Form: what rounding may have done, for the direction z just probed, ``size`` = |z| and ``root`` = sqrt(z'Bz).
+    """Form: six bounds for the direction z just probed, ``size`` = |z| and ``root`` = sqrt(z'Bz).
 
-    The six numbers: the error of a score <w, z>; the error of the direction and of ``root``, in the metric of B (that
-    of the direction once, of the root twice this); the error of w after a step, as a constant and for each unit of
-    step; that of J after a downdate, for forms that keep J; that of B, for the others.
+    They bound the error of a score <w, z>; the error of the direction in the metric of B, which is half that of
+    ``root``; the error of w after a step, as a constant and for each unit of step; the error of J after a downdate, for
+    forms that store J; the error of B, for the others.
     """
 
 
 @generic(1, default=True)
 def update_norms(rep: Any, size: float) -> None:
-    """Form: bring up to date, after a downdate along z, the norms on which `noise` rests; by default there are none."""
+    """Form: update the norms for `rounding_errors` after a downdate along z; by default there are none."""
 
 
 @helper()
 def rounded_products(x):
-    """How many products of a sum with x can have been rounded."""
+    """How many products of a sum with x can have been rounded, with 2 to spare."""
     total = 2.0
     for j in range(x.shape[0]):
         total += 1.0 if x[j] != 0.0 else 0.0
@@ -65,13 +65,13 @@ def rounded_products(x):
 
 @helper()
 def row_copies(rep):
-    """How many times a direction holds the row."""
+    """In how many blocks of a direction the row occurs."""
     return 1.0 if rep.f.shape[0] == 1 else 2.0
 
 
 @helper()
 def longest_weights(rep, radius, axis):
-    """A bound on |w|, where the longest axis of B is ``axis`` at the most."""
+    """A bound on |w|, where the longest axis of B is at most ``axis``."""
     return radius + 1.01 * exp(0.5 * rep.state[LOG_SCALE]) * axis
 
 
@@ -96,7 +96,7 @@ def _(rep, rows, t, size, root, radius):
 @rounding_errors.register(Product)
 def _(rep, rows, t, size, root, radius):
     n, dim, m = row_copies(rep) * rounded_products(rep.x), float(rep.f.size + 6), rep.state[STORED]
-    # Every product with a column of H comes back through T: its absolute sum is what an error can be multiplied by.
+    # Every product with a column of H is multiplied by T: an error grows by at most the sum of its absolute entries.
     weight = 1.0 + rep.state[TERM_SUM]
     w = longest_weights(rep, radius, 1.0)
     direction_error = U * ((n + 2.0 * m + 8.0) * weight * size + dim * root)
@@ -136,7 +136,7 @@ def _(rep, rows, t, size, root, radius):
 @rounding_errors.register(AheadGram)
 @rounding_errors.register(WaitingGram)
 def _(rep, rows, t, size, root, radius):
-    # Kernel values come without a bound: nothing may rest on them.
+    # Kernel values come without a bound on their errors.
     return inf, inf, inf, inf, inf, inf
 
 
@@ -168,7 +168,7 @@ def _(rep, size):
 
 @update_norms.register(Full)
 def _(rep, size):
-    # |J| only falls, so that an old norm is a bound; every now and then it is taken afresh, which costs dim an update.
+    # |J| only falls, so that an old norm is a bound; it is renewed from time to time, which costs dim per update.
     every = max(1, int(rep.state[DIM]) // 8)
     if int(rep.state[STORED]) % every == 0:
         total = 0.0
@@ -180,7 +180,7 @@ def _(rep, size):
 
 @helper()
 def width_bound(rep, rows, t, size, quadratic, radius):
-    """What the score of no classifier in the ellipsoid differs from the computed one by: width and rounding."""
+    """A bound on how far scores in the ellipsoid differ from the computed one: the width, and rounding."""
     root, scale = sqrt(max(0.0, quadratic)), exp(0.5 * rep.state[LOG_SCALE])
     error, direction_error, _, _, _, _ = rounding_errors(rep, rows, t, size, root, radius)
     return scale * (root + 2.02 * direction_error + FAINT) * (1.0 + LOOSE) + 1.01 * error

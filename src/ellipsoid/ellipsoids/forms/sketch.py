@@ -1,8 +1,8 @@
-"""The sketch: a product that keeps the largest directions of B^{-1} and gives up the others (frequent directions).
+"""The sketch form: a product that keeps the p largest directions of B^{-1} and drops the others (frequent directions).
 
-It has room for 2 p columns at the most. When they are used up, B^{-1} = I + V diag(sigma^2) V' gives up delta, the
-(p + 1)-th largest sigma^2, along every direction it has: sigma^2 - delta is left of the p largest, nothing of the
-others. What was dropped is at most the sum of all deltas, along any direction:
+It has room for at most 2 p columns. When they are used up, B^{-1} = I + V diag(sigma^2) V' loses delta, the (p + 1)-th
+largest sigma^2, along each of its directions: sigma^2 - delta is left of the p largest, nothing of the others. What was
+dropped is at most the sum of all deltas, along any direction:
 
     B_sketch^{-1} <= B^{-1} <= B_sketch^{-1} + (sum of deltas) I
 
@@ -21,7 +21,7 @@ from .vector_forms import ProductForm
 
 
 class SketchForm(ProductForm):
-    """``lost`` is what B^{-1} w has lost with what B^{-1} gave up."""
+    """``lost`` is what B^{-1} w has lost with what B^{-1} dropped."""
 
     name = "sketch"
 
@@ -30,7 +30,7 @@ class SketchForm(ProductForm):
         return {**ProductForm.layout(room), "lost": (room.functions, room.columns)}
 
     def compressed(self, size: int, w: Floats) -> Self:
-        """The same with ``size`` columns at the most, around the weights w."""
+        """The sketch with at most ``size`` columns, around the weights w."""
         H, T, _ = self.root(*w.shape)
         basis, upper = np.linalg.qr(H.T)
         axes, roots, _ = np.linalg.svd(np.eye(len(upper)) - upper @ T @ upper.T)

@@ -1,12 +1,12 @@
-"""Forms of an ellipsoid's shape that keep vectors of the whole space: column, product and full.
+"""The forms of an ellipsoid's matrix B that store vectors of the whole space: column, product and full.
 
     column   B = I - sum_k h_k h_k'
     product  B = J J' with J = I - H' T H
     full     B = J J' with a matrix J
 
-A full J may shrink for ever: with a constant kappa every direction that is met shrinks geometrically. Steps do not feel
-a factor of B, so B is multiplied to keep J within the range of float64. Directions never met stay where they are
-meanwhile: they run ahead of the others, and by how much makes no difference once it is far enough.
+A full J may shrink without end: with a constant kappa every direction that occurs shrinks geometrically. A factor of B
+does not change steps, so B is multiplied to keep J within the range of float64. Directions that never occur grow
+meanwhile beside the others, up to a limit beyond which it makes no difference.
 """
 
 from math import ceil, exp, log
@@ -27,7 +27,7 @@ from .vectors import Full, Product
 
 # A matrix holds any number of downdates.
 UNLIMITED = 1 << 53
-# Roots beyond this multiple of the least one change no step that float64 could tell.
+# Roots beyond this multiple of the least one change no step visibly in float64.
 LARGEST_ROOT = 1e7
 
 
@@ -51,7 +51,7 @@ class ColumnForm(LowRankForm):
         return super().bind(across=across, seen=seen, ahead=ahead, **others)
 
     def fold(self, linear: LinearTable) -> LinearTable:
-        """w = v - H' debt, column after column: a product of matrices may round by where its arrays lie."""
+        """w = v - H' debt, column after column: a matrix product might round differently for other memory addresses."""
         if not self.numbers[DEFERRED]:
             return linear
         paid, H = linear.copy(), self.arrays["H"][:, 0]
@@ -144,14 +144,14 @@ class FullForm(Form):
         return {"J": (room.functions, room.columns, room.functions, room.columns)}
 
     def allocate(self) -> dict[str, NDArray[Any]]:
-        # The root that a direction never met has by now.
+        # The root of a direction that has never occurred.
         ahead = min(LARGEST_ROOT, exp(min(0.5 * self.numbers[LIFTED], 700.0)))
         one = np.eye(self.room.functions * self.room.columns)
         return {"J": ahead * one.reshape(self.layout(self.room)["J"])}
 
     @property
     def is_identity(self) -> bool:
-        return False  # it has a matrix to speak of from the start
+        return False
 
     def enlarged(self, room: Room) -> Self:
         new = super().enlarged(room)

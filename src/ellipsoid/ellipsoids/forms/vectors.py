@@ -1,10 +1,10 @@
-"""Compiled parts of two forms of an ellipsoid's matrix B that keep vectors of the whole space: product and full.
+"""The compiled parts of the product and full forms of an ellipsoid's matrix B, and the vector operations they use.
 
     product  B = J J', J = I - H' T H                T upper triangular ("WY"), h = J'z / |J'z|
     full     B = J J', J a matrix                    J <- J - tau (J h) h',  tau = kappa / (1 + sqrt(1 - kappa))
 
-The product form costs twice as much as the column form and never loses sign, z'Bz being a sum of squares; the full
-form is for m beyond dim / 2. Bischof & Van Loan (1987) for the aggregated product.
+The product form costs twice as much as the column form, and its z'Bz is never negative, being a sum of squares; the
+full form is for m beyond dim / 2. Bischof & Van Loan (1987) for the aggregated product.
 """
 
 from math import sqrt
@@ -119,7 +119,7 @@ def subtract(target, factor, vector):
 
 @helper()
 def subtract_four(target, weights, H, k):
-    """target -= sum of weights_i H_{k + i}: the target travels through memory once for all four."""
+    """target -= sum of weights_i H_{k + i}, reading and writing the target once for all four."""
     a, b, c, d = weights
     for r in range(target.shape[0]):
         for j in range(target.shape[1]):
@@ -238,7 +238,7 @@ def _(rep, rows, t, moves, work, step, before, kappa, left, quadratic):  # noqa:
 
 @helper(inline=False)
 def reflect(J, f, factor, Bz):
-    """Bz = J f, and J -= factor Bz f': rows change while they are near, and the matrix travels through memory once."""
+    """Bz = J f and J -= factor Bz f', row by row, so that the matrix is read from memory once."""
     j = 0
     while j + 4 <= J.shape[0]:
         a, b, c, d = inner_four(J, j, f)

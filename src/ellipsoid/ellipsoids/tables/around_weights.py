@@ -14,11 +14,9 @@ class AroundWeights(Table):
     constant: bool
 
     def mutable_parts(self) -> list[Any]:
-        """The weights too."""
         return [self, self.linear]
 
     def step_arrays(self) -> list[Floats]:
-        """The numbers."""
         return [self.numbers]
 
     @property
@@ -28,7 +26,6 @@ class AroundWeights(Table):
 
     @property
     def width(self) -> int:  # type: ignore[override]
-        """Number of features."""
         return self.linear.width
 
     @property
@@ -40,3 +37,13 @@ class AroundWeights(Table):
     def dim(self) -> int:
         """Dimension of the space of hypotheses."""
         return self.scores * (self.width + int(self.constant))
+
+    @property
+    def first(self) -> int:
+        """The first column that counts: that of the constant feature, or the one behind it."""
+        return 0 if self.constant else 1
+
+    def centre(self) -> Floats:
+        """The weights as the centre of an ellipsoid: a vector, or a row for each of several functions."""
+        centre = self.weights(self.scores, 0)[:, self.first :]
+        return centre if self.scores > 1 else centre[0]

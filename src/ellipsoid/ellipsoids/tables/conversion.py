@@ -162,15 +162,11 @@ class ConvertibleTable(AroundWeights):
         return self.linear if self.form is None else self.form.fold(self.linear)
 
     def weights(self, scores: int, rounds: int) -> Floats:
-        """Weights of the functions as rows, averaged over ``rounds`` where averages are kept."""
         return self.folded().weights(scores, rounds)
 
     def ellipsoid(self) -> Ellipsoid:
         """The ellipsoid as an object of its own; coordinates without the constant feature where there is none."""
-        scale, first = float(self.numbers[slots.LOG_SCALE] - self.numbers[slots.LIFTED]), 0 if self.constant else 1
-        centre = self.weights(self.scores, 0)[:, first:]
-        if self.scores == 1:
-            centre = centre[0]
+        scale, centre = float(self.numbers[slots.LOG_SCALE] - self.numbers[slots.LIFTED]), self.centre()
         if scale == -inf or self.form is None or self.form.is_identity:
             return Ellipsoid(centre, BallShape(centre.size, scale))
-        return Ellipsoid(centre, self.form.shape(*self.extent, first, scale))
+        return Ellipsoid(centre, self.form.shape(*self.extent, self.first, scale))

@@ -43,7 +43,6 @@ class DiagonalTable(AroundWeights):
         self.rep: Any = Diagonal(self.linear.rep, self.B, self.kind, self.numbers)
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many functions and features; True if arrays moved."""
         moved = self.linear.reserve(scores, width)
         self.scores = max(self.scores, scores)
         self.numbers[DIM] = self.dim
@@ -64,11 +63,9 @@ class DiagonalTable(AroundWeights):
         return array if self.by_class else array.T
 
     def weights(self, scores: int, rounds: int) -> Floats:
-        """Weights of the functions as rows, averaged over ``rounds`` where averages are kept."""
         return self.linear.weights(scores, rounds)
 
     def predictor(self, rounds: int) -> Any:
-        """What predictions are scored with."""
         return self.linear.predictor(rounds) if self.average else self.rep
 
     def variances(self) -> Floats:
@@ -78,18 +75,15 @@ class DiagonalTable(AroundWeights):
     def log_det(self) -> float:
         """log det S = dim log s + sum log B."""
         with np.errstate(divide="ignore"):
-            logs = np.log(self.variances()[:, 0 if self.constant else 1 :])
+            logs = np.log(self.variances()[:, self.first :])
         return float(self.dim * self.numbers[LOG_SCALE] + logs.sum())
 
     def ellipsoid(self) -> Ellipsoid:
         """The ellipsoid of one deviation; coordinates without the constant feature where there is none."""
-        first = 0 if self.constant else 1
-        centre, B = self.linear.weights(self.scores, 0)[:, first:], self.variances()[:, first:]
-        shape = DiagonalShape(B.ravel(), float(self.numbers[LOG_SCALE]))
-        return Ellipsoid(centre if self.scores > 1 else centre[0], shape)
+        B = self.variances()[:, self.first :]
+        return Ellipsoid(self.centre(), DiagonalShape(B.ravel(), float(self.numbers[LOG_SCALE])))
 
     def state(self, scores: int) -> StoredArrays:
-        """Arrays that hold everything, trimmed of spare capacity."""
         return {**self.linear.state(scores), "B": self.variances()[:scores].copy(), "numbers": self.numbers.copy()}
 
     def check(self, arrays: FormArrays, name: Any) -> None:
@@ -105,7 +99,6 @@ class DiagonalTable(AroundWeights):
             raise ValueError("its counts are not all whole and non-negative")
 
     def restore(self, arrays: StoredArrays, form: str | None = None) -> None:
-        """Take back what ``state`` gave."""
         self.linear.restore(arrays)
         self.numbers[:] = arrays["numbers"]
         self._fill()

@@ -54,11 +54,9 @@ class DriftDiagonalTable(DiagonalTable):
         return self._oriented(self.touched)[: self.scores, : 1 + self.width]
 
     def state(self, scores: int) -> StoredArrays:
-        """Arrays that hold everything, trimmed of spare capacity."""
         return {**super().state(scores), "touched": self._oldest()[:scores].copy()}
 
     def check(self, arrays: FormArrays, name: Any) -> None:
-        """Raise ``ValueError`` unless arrays of a file are what learning can have made."""
         check_shape("touched", arrays["touched"], arrays["W"].shape)
         B = arrays["B"]
         if not ((B >= 0.0) & (max(1.0, self.ceiling) >= B)).all():
@@ -66,7 +64,6 @@ class DriftDiagonalTable(DiagonalTable):
         super().check({**arrays, "B": np.minimum(B, 1.0)}, name)
 
     def restore(self, arrays: StoredArrays, form: str | None = None) -> None:
-        """Take back what ``state`` gave."""
         super().restore(arrays)
         self._oldest()[: len(arrays["touched"])] = arrays["touched"]
 
@@ -104,7 +101,6 @@ class DriftTable(DiagonalTable):
         self.rep = Drifting(self.linear.rep, self.B, self.drift, self.ceiling, self.numbers, self.x, self.Bz)
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many functions and features; True if arrays moved."""
         moved = self.linear.reserve(scores, width)
         self.scores = max(self.scores, scores)
         self.numbers[DIM] = self.dim
@@ -150,26 +146,20 @@ class DriftTable(DiagonalTable):
     def covariance(self) -> Floats:
         """B over the coordinates there are."""
         functions, columns = self.extent
-        first = 0 if self.constant else 1
-        kept = self.B.reshape(functions, columns, functions, columns)[:, first:, :, first:]
-        return kept.reshape(functions * (columns - first), -1).copy()
+        kept = self.B.reshape(functions, columns, functions, columns)[:, self.first :, :, self.first :]
+        return kept.reshape(functions * (columns - self.first), -1).copy()
 
     def log_det(self) -> float:
         """log det S."""
         return float(self.dim * self.numbers[LOG_SCALE] + np.linalg.slogdet(self.covariance())[1])
 
     def ellipsoid(self) -> Ellipsoid:
-        """The ellipsoid of one deviation; coordinates without the constant feature where there is none."""
-        centre = self.linear.weights(self.scores, 0)[:, 0 if self.constant else 1 :]
-        shape = DenseShape(self.covariance(), float(self.numbers[LOG_SCALE]))
-        return Ellipsoid(centre if self.scores > 1 else centre[0], shape)
+        return Ellipsoid(self.centre(), DenseShape(self.covariance(), float(self.numbers[LOG_SCALE])))
 
     def state(self, scores: int) -> StoredArrays:
-        """Arrays that hold everything."""
         return {**self.linear.state(scores), "B": self.B.copy(), "numbers": self.numbers.copy()}
 
     def check(self, arrays: FormArrays, name: Any) -> None:
-        """Raise ``ValueError`` unless arrays of a file are what learning can have made."""
         if name != self.form_name:
             raise ValueError(f"its shape has the form {name!r}, which is not one for its parameters")
         B, numbers = arrays["B"], arrays["numbers"]
@@ -182,7 +172,6 @@ class DriftTable(DiagonalTable):
             raise ValueError("its counts are not all whole and non-negative")
 
     def restore(self, arrays: StoredArrays, form: str | None = None) -> None:
-        """Take back what ``state`` gave."""
         self.linear.restore(arrays)
         self.numbers[:] = arrays["numbers"]
         self.B[:] = arrays["B"]

@@ -100,7 +100,6 @@ class KernelTable(Table):
         return rep
 
     def step_arrays(self) -> list[Floats]:
-        """The numbers."""
         return [self.numbers]
 
     def make_kernel(self) -> Any:
@@ -126,7 +125,6 @@ class KernelTable(Table):
         return len(self.arrays["SV"]), len(self.arrays["pairs"])
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many functions and features; True if arrays moved."""
         if scores <= self.scores and width <= self.width:
             return False
         self.scores, self.width = max(scores, self.scores), max(width, self.width)
@@ -149,9 +147,6 @@ class KernelTable(Table):
             self.shape,
         )
 
-    def settle(self) -> None:
-        """Nothing is left to do after a run."""
-
     def split(self, factor: float) -> None:
         """Turn a binary run into the same run with two opposite functions."""
         self.reserve(2, self.width)
@@ -159,7 +154,7 @@ class KernelTable(Table):
             array = self.arrays[name]
             array[:, 1] = factor * array[:, 0]
             array[:, 0] = 0.0 - array[:, 1]  # never -0.0
-        split_pairs(self.arrays["pairs"][: int(self.numbers[slots.STORED])])
+        split_pairs(self.arrays["pairs"][: self.stored])
         split_square(self.arrays, self.numbers)
         self.numbers[slots.MARGIN_WEIGHT] /= 2.0
         self._bind()
@@ -173,29 +168,32 @@ class KernelTable(Table):
         """Number of support patterns."""
         return int(self.numbers[slots.CUTS])
 
+    @property
+    def stored(self) -> int:
+        """Number of examples of B, which are the first of the patterns."""
+        return int(self.numbers[slots.STORED])
+
     def patterns(self) -> Floats:
         """Support patterns as rows, without the constant feature."""
-        return self.arrays["SV"][: int(self.numbers[slots.CUTS]), 1 : 1 + self.width].copy()
+        return self.rows(slice(self.used)).copy()
 
     @property
     def rounds(self) -> Floats:
         """Rounds of the updates, counted from 1, and room for more."""
-        rounds: Floats = self.arrays["rounds"]
-        return rounds
+        return self.arrays["rounds"]
 
     def coefficients(self, rounds: int) -> Floats:
         """A row of coefficients for each pattern, averaged over ``rounds`` where averages are kept."""
-        cuts = int(self.numbers[slots.CUTS])
-        coef = self.arrays["coef"][:cuts]
-        return coef - self.arrays["late"][:cuts] / rounds if self.average and rounds else coef.copy()
+        coef = self.arrays["coef"][: self.used]
+        return coef - self.arrays["late"][: self.used] / rounds if self.average and rounds else coef.copy()
 
     def preimage_products(self) -> tuple[Floats, Floats, float]:
         """|w|^2, <w, h> and |h|^2 for h = B^{-1} w, the sum of the update examples that made w; what each of them
         would be if nothing cancelled, which is what roundings are shares of; and the share that kernel values are off
         by where they were made of products, as on a device.
         """
-        cuts, stored = int(self.numbers[slots.CUTS]), int(self.numbers[slots.STORED])
-        SV, coef = self.arrays["SV"][:cuts], self.arrays["coef"][:cuts]
+        stored = self.stored
+        SV, coef = self.arrays["SV"][: self.used], self.arrays["coef"][: self.used]
         kernel = self.make_kernel()
         K = kernel_matrix_by_rows(kernel, SV) + float(self.constant)
         lengths = np.sqrt(K.diagonal())
@@ -203,16 +201,16 @@ class KernelTable(Table):
         pairs, scores = self.arrays["pairs"][:stored], K @ coef
         work = np.zeros((3, 2))
         G = np.empty((stored, stored))
-        add_multiple = np.empty(stored)
+        along = np.empty(stored)
         for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
             work[1:] = (sign, rival_sign), (block, rival)
             G[k] = [pair_overlap(other, 2 if rival_sign else 1, work) for other in pairs] * K[k, :stored]
-            add_multiple[k] = sign * scores[k, int(block)] + (rival_sign * scores[k, int(rival)] if rival_sign else 0.0)
+            along[k] = sign * scores[k, int(block)] + (rival_sign * scores[k, int(rival)] if rival_sign else 0.0)
         if self.numbers[slots.FACTORED]:
-            extra = over_D(add_multiple, pairs)
+            extra = over_D(along, pairs)
         else:
             S = self.S()
-            extra = S @ np.linalg.solve(np.eye(stored) - G @ S, add_multiple)
+            extra = S @ np.linalg.solve(np.eye(stored) - G @ S, along)
         h = coef.copy()
         for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
             h[k, int(block)] += sign * extra[k]
@@ -252,7 +250,7 @@ class KernelTable(Table):
         Where it ``may_wait``, and S is large, that is on the device too.
         """
         assert self.device is not None
-        device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[slots.STORED])
+        device, kernel, stored = self.device, self.make_kernel(), self.stored
         block = self.block(rows, picks)
         frozen = self.arrays["coef"][: self.used if stored < self.used else 0].copy()
         frozen[:stored] = 0.0
@@ -281,7 +279,7 @@ class KernelTable(Table):
     def variances(self, shape: DeviceShape, block: Block, who: NDArray[np.int64], signs: Floats) -> Floats:
         """z'Bz for the rows x of a block, by the device: z = sum_i signs[i] (e_who[t, i] (x) x)."""
         assert self.device is not None
-        device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[slots.STORED])
+        device, kernel, stored = self.device, self.make_kernel(), self.stored
         arrays = device.arrays
         right, sign, rival, rival_sign, _ = arrays.asarray(np.ascontiguousarray(self.arrays["pairs"][:stored].T))
         inner = arrays.zeros((len(who), stored))
@@ -308,7 +306,7 @@ class KernelTable(Table):
         assert self.waiting is not None
         if self.shape.count == MOST_WAITING:
             self.shape.write()
-        wait, small, stored = self.waiting[0], self.rep.ahead.base.small, int(self.numbers[slots.STORED])
+        wait, small, stored = self.waiting[0], self.rep.ahead.base.small, self.stored
         inner = small[INNER, :stored]
         wide = self.shape.padded(inner)
         found = -self.shape.times(wide)
@@ -342,14 +340,12 @@ class KernelTable(Table):
         raise AttributeError("a kernel model has no coef_ and no intercept_; use support_vectors_ and dual_coef_")
 
     def predictor(self, rounds: int) -> Any:
-        """What predictions are scored with."""
         if not self.average or rounds == 0:
             return self.rep
         return self.rep._replace(coef=self.arrays["coef"] - self.arrays["late"] / rounds)
 
     def state(self, scores: int) -> dict[str, NDArray[Any]]:
-        """Arrays that hold everything, trimmed of spare capacity."""
-        cuts, stored = int(self.numbers[slots.CUTS]), int(self.numbers[slots.STORED])
+        cuts, stored = self.used, self.stored
         trimmed = {"SV": cuts, "coef": cuts, "late": cuts, "rounds": cuts, "pairs": stored}
         arrays = {name: self.arrays[name][:end].copy() for name, end in trimmed.items()}
         arrays["SV"] = arrays["SV"][:, : 1 + self.width].copy()
@@ -373,9 +369,8 @@ class KernelTable(Table):
         check_pairs(arrays["pairs"], functions)
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what ``state`` gave."""
         self.numbers[:] = arrays["numbers"] = slots.complete_numbers(arrays["numbers"])
-        cuts, stored = int(self.numbers[slots.CUTS]), int(self.numbers[slots.STORED])
+        cuts, stored = self.used, self.stored
         arrays = {**arrays, "S": arrays["R"]} if "R" in arrays else arrays
         expected = {"SV": (cuts, 1 + self.width), "coef": (cuts, self.scores), "S": (stored, stored)}
         if any(arrays[name].shape != shape for name, shape in expected.items()):

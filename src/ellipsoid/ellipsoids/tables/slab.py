@@ -9,6 +9,7 @@ because the two squared distances, each at most 1, count 1 / t and 1 - 1 / t. On
 ratio of the dimensions. (As many cuts of the larger space would have made room for the new ones without end.)
 """
 
+from contextlib import suppress
 from math import inf
 from typing import Any
 
@@ -85,26 +86,17 @@ class SlabTable(DriftTable):
         self.numbers[slots.HALT] = 0.0
 
     def finish(self) -> None:
-        """The same, where another error is being raised already."""
-        try:
+        with suppress(EmptyVersionSpace):
             self.settle()
-        except EmptyVersionSpace:
-            return
 
     def state(self, scores: int) -> StoredArrays:
-        """Arrays that hold everything."""
         more = {"changes": self.changes.copy()} if len(self.changes) else {}
         return {**super().state(scores), **more}
 
     def check(self, arrays: FormArrays, name: Any) -> None:
-        """Raise ``ValueError`` unless arrays of a file are what learning can have made."""
         super().check(arrays, name)
-        changes = arrays.get("changes", np.zeros(0))
-        empty = arrays["numbers"][slots.EMPTY_COUNT]
-        if changes.ndim != 1 or len(changes) > empty or (np.diff(changes) <= 0.0).any():
-            raise ValueError("its rounds of proofs are not those of a stream")
+        slots.check_changes(arrays.get("changes", np.zeros(0)), arrays["numbers"][slots.EMPTY_COUNT])
 
     def restore(self, arrays: StoredArrays, form: str | None = None) -> None:
-        """Take back what ``state`` gave."""
         super().restore(arrays)
         self.changes = np.array(arrays.get("changes", self.changes))

@@ -86,7 +86,6 @@ class EllipsoidTable(ConvertibleTable):
         return None if self.form is None else self.form.name
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many functions and features; True if arrays moved."""
         moved = self.linear.reserve(scores, width)
         self.scores = max(self.scores, scores)
         if self.least_volume and self.numbers[slots.DIM] < self.dim and self.numbers[slots.CUTS]:
@@ -110,7 +109,6 @@ class EllipsoidTable(ConvertibleTable):
         self.numbers[slots.LOG_SCALE], self.numbers[slots.EXHAUSTED] = scale, 0.0
 
     def prepare(self) -> None:
-        """Choose a form before the first row."""
         if self.form is None:
             # Room at once for all downdates where they are few; elsewhere a full form makes way for a better one.
             few = self.columns < inf and self.kept >= slots.LEAST_KEPT
@@ -147,7 +145,7 @@ class EllipsoidTable(ConvertibleTable):
             self.become_product()
         elif form.is_full and not self.numbers[slots.COMPLETE]:
             self.form = self.with_more_room(form)
-        elif (rescaled := form.rescaled(0 if self.constant else 1)) is not form:
+        elif (rescaled := form.rescaled(self.first)) is not form:
             self.form = rescaled
             self.watch_scale()
         self.bind()
@@ -185,7 +183,6 @@ class EllipsoidTable(ConvertibleTable):
             self.restart()
 
     def finish(self) -> None:
-        """The same, where another error is being raised already."""
         with suppress(EmptyVersionSpace):
             self.settle()
 
@@ -208,7 +205,6 @@ class EllipsoidTable(ConvertibleTable):
     # -- what was learned --------------------------------------------------------------------------------------
 
     def predictor(self, rounds: int) -> Any:
-        """What predictions are scored with."""
         return self.folded().predictor(rounds) if self.average else self.rep
 
     def log_det(self) -> float:
@@ -245,7 +241,6 @@ class EllipsoidTable(ConvertibleTable):
     # -- files -------------------------------------------------------------------------------------------------
 
     def state(self, scores: int) -> dict[str, NDArray[Any]]:
-        """Arrays that hold everything."""
         cuts = int(self.numbers[slots.CUTS])
         arrays = {**self.linear.state(scores), "numbers": self.numbers.copy(), "rounds": self.rounds[:cuts].copy()}
         if len(self.changes):
@@ -259,9 +254,7 @@ class EllipsoidTable(ConvertibleTable):
         numbers = slots.checked_numbers(arrays, len(arrays["rounds"]))
         if numbers[slots.DIM] != self.dim:
             raise ValueError(f"its ellipsoid has dimension {numbers[slots.DIM]:g}, its weights have {self.dim}")
-        changes = arrays.get("changes", np.zeros(0))
-        if changes.ndim != 1 or len(changes) > numbers[slots.EMPTY_COUNT] or (np.diff(changes) <= 0.0).any():
-            raise ValueError("its rounds of proofs are not those of a stream")
+        slots.check_changes(arrays.get("changes", np.zeros(0)), numbers[slots.EMPTY_COUNT])
         if "offset" in arrays:
             check_shape("offset", arrays["offset"], self.extent)
         if name is None:
@@ -276,7 +269,6 @@ class EllipsoidTable(ConvertibleTable):
         kind.check(numbers, arrays, *self.extent)
 
     def restore(self, arrays: dict[str, NDArray[Any]], form: str | None = None) -> None:
-        """Take back what ``state`` gave."""
         self.linear.restore(arrays)
         self.numbers[:] = slots.complete_numbers(arrays["numbers"])
         self.rounds = np.concatenate([arrays["rounds"], np.zeros(64)])
