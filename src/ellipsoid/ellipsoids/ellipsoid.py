@@ -1,11 +1,11 @@
-"""An ellipsoid: a centre and a shape, and what can be read off them.
+"""An ellipsoid as an object, made of a centre and a shape: widths, membership, projections, samples, volume.
 
     E = { x : (x - c)' P^{-1} (x - c) <= 1 },   max over E of <a, x> = <a, c> + sqrt(a'Pa)
 
-So ``width(X)`` = sqrt(x'Px) says how far scores may still differ inside E, and ``log_volume`` = log det P how
-much is left (the volume is a constant of the dimension times exp(log_volume / 2)).  P stays in the form it
-came in.  Bland, Goldfarb, Todd, "The ellipsoid method: a survey" (Operations Research 29, 1981), section 2;
-Yang, Jin, Ye, "Online learning by ellipsoid method" (ICML 2009), section 2.
+So ``width(X)`` = sqrt(x'Px) bounds how far scores may differ inside E, and ``log_volume`` = log det P measures
+its size (the volume is a constant of the dimension times exp(log_volume / 2)).  P stays in the form it came in.
+Bland, Goldfarb, Todd, "The ellipsoid method: a survey" (Operations Research 29, 1981), section 2; Yang, Jin, Ye,
+"Online learning by ellipsoid method" (ICML 2009), section 2.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ class Ellipsoid:
     def contains(self, points: Any, tol: float = 1e-9) -> Any:
         """True for every point q with sqrt((q - c)'P^{-1}(q - c)) <= 1 + tol.
 
-        True also where rounding leaves it open: of a thin ellipsoid more than of a round one. From the plane of a flat
-        ellipsoid a point may be ``tol (1 + |c|)`` away: a sum with c is rounded.
+        True also where rounding leaves it open, which happens more for a thin ellipsoid than for a round one. A point
+        may be ``tol (1 + |c|)`` away from the plane of a flat ellipsoid, because a sum with c is rounded.
         """
         if not 0.0 <= tol < np.inf:
             raise ValueError(f"tol must be a finite number >= 0, got {tol}")

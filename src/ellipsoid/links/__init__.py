@@ -1,1 +1,1 @@
-"""Weights behind a link: steps are added to a dual vector, and a link turns it into the weights that score."""
+"""Weights behind a link: steps are added to a dual vector, which a link turns into the weights that score rows."""

@@ -1,4 +1,4 @@
-"""What weights behind a link ask of a rule: how far to prolong a step, and which sums to keep of it."""
+"""Generic functions for rules whose weights are behind a link: how far to prolong a step, and which sums to keep."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from ellipsoid.engine.generic import generic
 
 @generic(1, default=True)
 def search(rule: Any) -> tuple[float, float]:
-    """Rule: prolong a step until the margin is the first number, to the second at most; 0: leave it."""
+    """Rule: the margin up to which a step is prolonged, and its largest length; 0 for no prolongation."""
     return 0.0, 0.0
 
 
 @generic(1, default=True)
 def risen(rule: Any, margin: float, alpha: float, rise: float, tally: Any) -> None:
-    """Rule: keep sums for a step ``alpha`` taken at ``margin`` that raised G by ``rise``; by default none."""
+    """Rule: record a step ``alpha`` taken at ``margin`` that raised G by ``rise``; by default nothing."""

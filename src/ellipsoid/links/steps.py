@@ -1,8 +1,8 @@
-"""Steps of weights behind a link: along a row, as far as the rule says or until the margin is what it asks for.
+"""Steps of weights behind a link: along a row, as far as the rule says or until the margin is the wanted one.
 
-The margin after a step is monotone in its length, and evaluated without taking it: the coordinates that the row touches
-are moved, and what all the others add to the sum of the group is found once (``remainder``). Steps of any length are
-tried, so that a shift is chosen for each: what dominates the sum before the step may be nothing after it.
+The margin after a step is monotone in its length, and can be evaluated without taking the step: only the coordinates of
+the row change, and the sum over all others is computed once (``remainder``). Steps of any length are tried, with a
+shift chosen for each, because what dominates the sum before a step may be nothing after it.
 """
 
 from math import exp, inf, log
@@ -38,15 +38,15 @@ from .weights import (
     weight,
 )
 
-# What is left of a sum when parts are taken out has lost half of its digits, of which two numbers have 32.
+# A difference this small beside the sum has lost half of the 32 digits of its two numbers.
 LEFT = 1e-16
 
 
 @helper(inline=False)
 def remainder(rep, rows, t, moves, work):
-    """The parts of the coordinates of a group that a step along row t does not move: their sum, and its shift.
+    """The sum over the coordinates of a group that a step along row t does not move, and its shift.
 
-    Where next to nothing is left the difference of sums has no digits, and they are summed by themselves.
+    It is the group's sum less the parts of the others; where that cancels too much, it is summed directly.
     """
     numbers, g = rep.numbers, 0 if rep.joint else int(work[WHO, moves[0]])
     shift, high, low = numbers[g, SHIFT], numbers[g, HIGH], numbers[g, LOW]
@@ -74,7 +74,7 @@ def remainder(rep, rows, t, moves, work):
 
 @helper(inline=False)
 def others(rep, rows, t, moves, work, shift):
-    """The coordinates of a group that do not move: the sum of their parts under a shift, and the largest of them."""
+    """The coordinates of a group that do not move: the sum of their parts under a shift, and the largest theta."""
     start, stop = row_span(rows, t)
     g = int(work[WHO, moves[0]])
     begin, end = (0, rep.functions) if rep.joint else (g, g + 1)
@@ -100,7 +100,7 @@ def others(rep, rows, t, moves, work, shift):
 
 @helper()
 def underflows(rep, shift, top):
-    """Would the parts of coordinates up to ``top`` be lost under this shift?"""
+    """Would the parts of coordinates up to ``top`` underflow with this shift?"""
     if rep.kind == NORM:
         return top > 0.0 and rep.p * log(shift / top) > 0.5 * REACH
     return shift - top > 0.5 * REACH
@@ -108,10 +108,10 @@ def underflows(rep, shift, top):
 
 @helper(inline=False)
 def margin_at(rep, rows, t, moves, work, alpha, still):
-    """<z, grad G(theta + alpha z)> for the step's direction z, without changing anything.
+    """<z, grad G(theta + alpha z)> for the step's direction z; changes nothing.
 
-    ``moves`` are the first and the last but one of the moves of one group, their TAU the entries +-1 of the direction;
-    ``still`` is what ``remainder`` says of the coordinates that do not move.
+    ``moves`` is the range of the moves of one group, their TAU the entries +-1 of the direction; ``still`` is the
+    ``remainder`` of the coordinates that do not move.
     """
     shift = rep.numbers[0 if rep.joint else int(work[WHO, moves[0]]), SHIFT]
     start, stop = row_span(rows, t)
@@ -125,7 +125,7 @@ def margin_at(rep, rows, t, moves, work, alpha, still):
                 top = max(top, moved if rep.kind == SIMPLEX else abs(moved))
     if not underflows(rep, shift, top):
         top = max(top, shift)
-    # What the coordinates that do not move have, in units of the new shift; then those that do.
+    # First the coordinates that move; those that do not are added in units of the new shift.
     E, along = 0.0, 0.0
     for m in range(moves[0], moves[1]):
         r, sign = int(work[WHO, m]), work[TAU, m]
@@ -145,7 +145,7 @@ def margin_at(rep, rows, t, moves, work, alpha, still):
 
 @helper(inline=False)
 def prolonged(rep, rows, t, moves, work, base, goal, cap):  # noqa: PLR0913 (the step and its two ends)
-    """The alpha in [base, cap] at which the margin reaches ``goal``, which the one at ``base`` does not pass."""
+    """The alpha in [base, cap] at which the margin reaches ``goal``; at ``base`` it is not beyond it."""
     low, high = base, cap
     if rep.kind == NORM:
         # |theta + a z| >= a |z| - |theta| bounds the answer: a >= 2 (goal + |theta| |z|) / |z|^2 has reached the goal.
@@ -163,7 +163,7 @@ def prolonged(rep, rows, t, moves, work, base, goal, cap):  # noqa: PLR0913 (the
     below = margin_at(rep, rows, t, moves, work, low, still) - goal
     if below >= 0.0:
         return low
-    # Regula falsi that halves the weight of an end that stays (Illinois), with a bisection where that is slow.
+    # Regula falsi in the Illinois variant, with a bisection every fourth time.
     side = 0
     for i in range(200):
         apart = above - below

@@ -1,7 +1,7 @@
-"""Tables of dual vectors that grow: the Python side of weights behind a link.
+"""The table of weights behind a link: dual vectors that grow with features and classes.
 
-Features and classes may be added: a new coordinate has theta = 0, so that the sums change by what a zero adds. For the
-entropies the uniform start is over the coordinates known so far, so that all weights shrink a little when one is added.
+A new coordinate has theta = 0 and adds the part of a zero to the sums. The entropies start uniform over the known
+coordinates, so that all weights shrink a little when one is added.
 """
 
 from typing import Any
@@ -83,11 +83,11 @@ class LinkTable(Table):
         return True
 
     def _enrol(self, columns: int, functions: int) -> None:
-        """Let the coordinates beyond these count."""
+        """Add the coordinates beyond these to the sums."""
         rep = self.rep
         for g in range(1 if self.link.joint else self.functions):
             if self.link.kind == SIMPLEX and -self.numbers[g, SHIFT] > REACH:
-                # All others are far below the zeros that come: another shift, and V anew, beside the one that was.
+                # The new zeros are far above all other theta: choose another shift, and compute V anew in a copy.
                 self.V = self.V.copy()
                 self._bind()
                 rep = self.rep

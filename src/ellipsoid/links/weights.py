@@ -1,16 +1,16 @@
 """Weights behind a link: theta takes the steps, w = grad G(theta) is what scores, and a step costs its non-zeros.
 
 Each coordinate has an unnormalised weight V_i that depends on theta_i alone, and a part of one sum E; a score is a
-sparse product with V over a divisor that depends on E alone. With S a shift (for the norm: a scale), kept while all
-stays in range:
+sparse product with V over a divisor that depends on E alone. S is a shift (for the norm: a scale) that is kept while
+all numbers stay in range:
 
     link       V_i                            part of E                divisor              G
     balanced   e^-S sinh theta_i              e^-S (cosh theta_i - 1)  E + n e^-S           S + log((E + n e^-S) / n)
     simplex    exp(theta_i - S)               V_i                      E                    S + log(E / n)
     norm       sign(theta_i) (|theta_i|/S)^(p-1)   (|theta_i|/S)^p     E^((p-2)/p) / S      S^2 E^(2/p) / 2
 
-A step takes the old parts of the coordinates it touches out of E and puts the new ones in. E is kept in two float64
-numbers, so that what is taken out leaves no rounding behind, and is summed anew where it has fallen by ten orders of
+A step subtracts the old parts of the coordinates it touches from E and adds the new ones. E is kept in two float64
+numbers, so that subtractions leave no rounding behind, and is summed anew where it has fallen by ten orders of
 magnitude, or where a coordinate leaves the range of the shift. All of this depends on the rows alone, never on chunks.
 
 ``first`` is 0 where the constant feature counts as a coordinate; functions share a sum where ``joint`` is 1. The steps
@@ -89,7 +89,7 @@ def _(rep, rows, t, n, scores):
 @norm2.register(Linked, Dense)
 @norm2.register(Linked, CSR)
 def _(rep, rows, t):
-    """kappa(x): the largest curvature of G along the row; positive for every row but zero."""
+    """kappa(x): the largest curvature of G along the row; positive for every row but the zero row."""
     start, stop = row_span(rows, t)
     low, high, largest, seen = inf, -inf, 0.0, 0
     for k in range(start, stop + 1):
@@ -109,7 +109,7 @@ def _(rep, rows, t):
     if rep.kind == SIMPLEX and (rep.functions == 1 or not rep.joint):
         if seen < rep.columns - rep.first:
             low, high = min(low, 0.0), max(high, 0.0)
-        # A constant row shifts all of theta: it has no curvature, and is none the less no zero row.
+        # A constant row shifts all of theta and has no curvature, but it must not count as a zero row.
         return max(0.25 * (high - low) * (high - low), min(1e-299, largest * largest))
     return largest * largest
 
@@ -132,7 +132,7 @@ def weight(rep, theta, shift):
 
 @helper()
 def part(rep, V, theta, shift):
-    """What a coordinate adds to E; from V, so that the same number is taken out as was put in."""
+    """The part of a coordinate in E; computed from V, so that exactly the number that was added is subtracted."""
     if rep.kind == SIMPLEX:
         return V
     if rep.kind == BALANCED:
@@ -149,7 +149,7 @@ def size_of(rep):
 
 @helper()
 def total_of(rep, E, shift):
-    """The normaliser: E, and for the balanced link the share of the zeros."""
+    """The normaliser: E, plus the parts of zeros for the balanced link."""
     return E + size_of(rep) * exp(-shift) if rep.kind == BALANCED else E
 
 
@@ -166,7 +166,7 @@ def conjugate(rep, E, shift):
 
 @helper()
 def divisor_of(rep, E, shift):
-    """What turns V into weights; by division, so that weights that sum to one score a constant row exactly."""
+    """V over this is the weights. A division, so that weights that sum to one score a constant row exactly."""
     if rep.kind == NORM:
         return E ** ((rep.p - 2.0) / rep.p) / shift if E > 0.0 else 1.0
     return total_of(rep, E, shift)
@@ -174,7 +174,7 @@ def divisor_of(rep, E, shift):
 
 @helper()
 def put(numbers, g, amount):
-    """Add to the sum of a group; the second number keeps what the first rounds away."""
+    """Add to the sum of a group; its second number collects the rounding errors of the first."""
     high = numbers[g, HIGH]
     total = high + amount
     back = total - high

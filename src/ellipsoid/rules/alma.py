@@ -20,7 +20,7 @@ from ellipsoid.representation.kernel.lookahead import NORM2
 from ellipsoid.representation.scaled.powers import dual_step
 from ellipsoid.representation.scaled.weights import ROW_WEIGHT, blend
 
-# The margin that counts depends on the row and the round: the loop is to ask at every row that it accepts.
+# The margin at which it updates depends on the row and the round: the loop must ask at every row.
 EVERY_MARGIN = 1e146
 
 

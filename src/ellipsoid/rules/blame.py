@@ -1,9 +1,9 @@
-"""Which classes have scored too high on a row, and how they share the blame for it.
+"""The error set of a multiclass round, which classes scored too high, and how these share the step.
 
     E = { r != y : B_r >= B_y - margin },   tau_y = 1,   tau_r <= 0 on E,   sum tau = 0
 
-``uniform`` shares the blame equally, ``max`` gives it to the highest rival, ``proportional`` shares it as the excesses
-B_r - (B_y - margin) are. Ties belong to E.
+``uniform`` divides it equally, ``max`` gives all to the highest rival, ``proportional`` divides it in proportion to the
+excesses B_r - (B_y - margin). Ties belong to E.
 
 Crammer & Singer (JMLR 2003), section 4.
 """
@@ -17,7 +17,7 @@ SHARINGS = {"uniform": UNIFORM, "max": MAX, "proportional": PROPORTIONAL}
 
 @helper()
 def share_blame(sharing, margin, n, y, work):
-    """Write tau_y = 1 and the shares of the error set; the number of moves, 0 where it is empty."""
+    """Write tau_y = 1 and the shares of the error set; returns the number of moves, 0 if the set is empty."""
     scores, tau, who = work[SCORES], work[TAU], work[WHO]
     floor = scores[y] - margin
     who[0], tau[0] = y, 1.0
@@ -35,6 +35,6 @@ def share_blame(sharing, margin, n, y, work):
         who[1], tau[1] = worst, -1.0
         return 2
     for k in range(1, moves):
-        # All of E tied exactly with the floor leaves nothing to be proportional to.
+        # Where all of E ties exactly with the floor there are no excesses to be proportional to.
         tau[k] = tau[k] / total if sharing == PROPORTIONAL and total > 0.0 else -1.0 / (moves - 1)
     return moves

@@ -5,9 +5,9 @@ With right labels Y the error set is of pairs, and a step shares one unit, or le
     E = { (r, s) : r in Y, s not in Y, B_s >= B_r - margin },   tau = sum over E of alpha_rs (e_r - e_s),   alpha >= 0
 
 The Perceptron's alphas sum to one, or to the weight of the example: all on the worst pair (``max``), equal
-(``uniform``), or as the excesses B_s - (B_r - margin) (``proportional``). U's margin over all pairs is at most the mean
-over those of a step, and ``|tau|^2 <= 2``: the bounds of the multiclass family hold as they are, of rounds with a pair
-in the wrong order.
+(``uniform``), or in proportion to the excesses B_s - (B_r - margin) (``proportional``). A comparator's margin over all
+pairs is at most its mean over those of a step, and ``|tau|^2 <= 2``: the bounds of the multiclass family hold for the
+number of rounds with a pair in the wrong order.
 
 MIRA makes the smallest move: with A = |x|^2, and alphas that sum to at most one,
 
@@ -26,7 +26,7 @@ from .blame import MAX, PROPORTIONAL
 from .mira import UNEVEN_SUM, MIRARule
 from .perceptron import PerceptronRule
 
-# Halvings that leave no number between the ends.
+# After so many halvings no float is left between the ends.
 MOST_HALVINGS = 200
 
 
@@ -40,7 +40,7 @@ def _(rule, n, Y, t, energy, work):
         work[WHO, 0], work[TAU, 0] = right, rule.size
         work[WHO, 1], work[TAU, 1] = wrong, -rule.size
         return 2
-    # All pairs tied exactly leave nothing to be proportional to.
+    # Where all pairs tie exactly there are no excesses to be proportional to.
     even = rule.sharing != PROPORTIONAL or scores[wrong] - (scores[right] - rule.margin) == 0.0
     part[:n] = 0.0
     total = 0.0
@@ -61,7 +61,7 @@ def _(rule, n, Y, t, energy, work):
 
 @helper()
 def listed(n, work):
-    """Write the moves of all labels with a part in SPARE, the rising ones first; how many."""
+    """Write the moves of all labels with a part in SPARE, the rising ones first; returns how many."""
     part, moves = work[SPARE], 0
     for rising in (True, False):
         for r in range(n):
@@ -75,7 +75,7 @@ def listed(n, work):
 def _(rule, n, Y, t, energy, work):
     scores, part = work[SCORES], work[SPARE]
     right, wrong = worst_pair(n, Y, t, scores)
-    # Scores from here on are excesses over the lowest right label's, less the margin: what is below zero never moves.
+    # Excesses are over the lowest right label's score less the margin; labels below zero never move.
     floor = scores[right] - rule.margin
     if not scores[wrong] - floor > 0.0:
         return 0
@@ -97,7 +97,7 @@ def _(rule, n, Y, t, energy, work):
             fall -= part[r]
     whole = 1.0 if capped > energy else fall
     if not (0.5 * whole < rise < 2.0 * whole and 0.5 * whole < fall < 2.0 * whole):
-        # Of the small moves of a small row rounding has left nothing; the worst pair is as good as all but for |x|^2.
+        # Rounding has destroyed the small moves of a small row; the worst pair is as good up to terms in |x|^2.
         part[:n] = 0.0
         whole = min(1.0, 0.5 * (scores[wrong] - floor) / energy)
         part[right], part[wrong] = whole, -whole
@@ -138,9 +138,9 @@ def common_threshold(n, Y, t, scores, floor, lowest, top):
 
 @helper(inline=False)
 def own_threshold(n, Y, t, scores, floor, kind, whole, top):  # noqa: PLR0913 (a row of labels, and where they are)
-    """Where labels of a kind reach beyond by ``whole`` in all: the right ones (1) below it, the wrong ones above."""
+    """The threshold that labels of a kind exceed by ``whole`` in all: downwards the right ones (1), upwards the others."""
     sign = -1.0 if kind == 1 else 1.0
-    # Newton's steps from outside, where a convex sum is too large: they end on the line that the answer lies on.
+    # Newton's method on a convex, piecewise linear sum, from the side where it is too large: it ends at the root.
     found = sign * top - whole
     for _ in range(n + 1):
         total, many = 0.0, 0

@@ -1,4 +1,4 @@
-"""CELLIP: an ellipsoid that covers every classifier of the start ball with the asked margin; for separable data.
+"""CELLIP: an ellipsoid that contains every classifier of the start ball with the wanted margin; for separable data.
 
     alpha = (threshold - n) / sqrt(z'Pz),   g = z / sqrt(z'Pz)
     w <- w + (alpha + rho) Pg,   P <- mu^2 P + (A^2 - mu^2) (Pg)(Pg)',   A = 1 - alpha - rho
@@ -13,10 +13,9 @@ alpha > 1 means that the intersection is empty: a proof that no classifier of no
 the examples used. alpha = 1 leaves a point; where rounding cannot tell the two apart, what is left lies within
 sqrt(1 - alpha^2) of alpha Pg, in the metric of P, and a ball of that metric covers it.
 
-A proof must not rest on rounding. What it may have done (see ``rounding`` among the ellipsoids) is taken off the depth
-of a cut, and the new ellipsoid is widened until it holds the one that exact arithmetic would have made of the old one.
-A cut that gains less than that is not made: an ellipsoid that no longer shrinks is right, one that has lost the truth
-is not.
+A proof must not depend on rounding. Its bounds (see `ellipsoids.forms.rounding`) reduce the depth of a cut, and the new
+ellipsoid is widened until it contains the one that exact arithmetic would have made of the old one. A cut that gains
+less than that is not made: an ellipsoid that stops shrinking is correct, one that has lost the truth is not.
 
 Yang, Jin, Ye (ICML 2009), section 2.2, with the start, the outcomes and the bounds corrected.
 """
@@ -50,13 +49,13 @@ from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import on_zero_row, step, wants_label
 from ellipsoid.engine.tally import ROUNDS
 
-# What an empty intersection leads to.
+# What to do at an empty intersection.
 SKIP, FREEZE, RESTART, RAISE = range(4)
 
 TOLERANCE = 1e-9
-# Second-order terms, of errors that are this small at the most.
+# The largest accepted error, and a factor that covers its second-order terms.
 SMALL_ERROR, SECOND = 0.05, 1.1
-# Where a cut is too deep for what rounding leaves of the shape, one of this depth may not be.
+# Where a cut is too deep for rounding, one of this depth is tried.
 GENTLE = 0.9
 
 
@@ -94,14 +93,14 @@ def _(rule, task, rep, rows, t, work, tally):
 
 @on_zero_row.register(CELLIPRule)
 def _(rule, rep, tally):
-    # Every classifier has margin 0 on a zero row; on one so short that its square vanished, hardly more.
+    # Every classifier has margin 0 on a zero row, and hardly more on one whose square underflows.
     if rule.threshold > 4.0 * FAINT * rule.radius and not (rule.policy == FREEZE and rep.state[EMPTY_COUNT] > 0.0):
         refute(rule, rep.state, tally[ROUNDS])
 
 
 @helper()
 def refute(rule, state, rounds):
-    """Note an empty intersection."""
+    """Record an empty intersection."""
     if state[EMPTY_COUNT] == 0.0:
         state[EMPTY_ROUND] = rounds + 1.0
     state[EMPTY_COUNT] += 1.0
@@ -123,16 +122,16 @@ def _(rule, margin, quadratic, norm2, state, rounds, errors):
 
 @helper()
 def cautious_cut(rule, margin, quadratic, norm2, state, rounds, errors):
-    """The step and kappa of a cut that leaves out nothing it should hold, rounding included; zeros for none."""
+    """The step and kappa of a cut that loses no classifier to rounding; zeros for no cut."""
     error, direction_error = 1.01 * errors[0], 1.01 * errors[1]
     scale, root = exp(0.5 * state[LOG_SCALE]), sqrt(max(quadratic, 0.0))
-    # No classifier of the ellipsoid is further along z than ``width``, and all are asked for ``short`` at least.
+    # The classifiers of the ellipsoid reach at most ``width`` along z; the wanted margin is at least ``short`` away.
     width = scale * (root + 2.0 * direction_error + FAINT) * (1.0 + LOOSE)
     short = (rule.threshold - margin) - error - 2.0 * U * (rule.threshold + abs(margin))
     if short > width * (1.0 + TOLERANCE):
         refute(rule, state, rounds)
         return 0.0, 0.0
-    # A direction that is mostly rounding is none.
+    # No cut along a direction that is mostly rounding.
     if not (2000.0 * direction_error < root and root > 1e5 * FAINT):
         return 0.0, 0.0
     deep = short - scale * direction_error * (1.0 + LOOSE)
@@ -142,7 +141,7 @@ def cautious_cut(rule, margin, quadratic, norm2, state, rounds, errors):
     slim = max(0.0, width - short) / (2.0 * sqrt(norm2))
     step, kappa = cut_at_depth(rule, alpha, direction_error, root, norm2, state, errors)
     if step == 0.0 and alpha > GENTLE:
-        # Too deep to be stored: a cut that leaves more is as right.
+        # Too deep for the precision: a cut that leaves more is correct too.
         step, kappa = cut_at_depth(rule, GENTLE, direction_error, root, norm2, state, errors)
     if step != 0.0:
         state[SLIM] = min(state[SLIM], slim)
@@ -151,9 +150,9 @@ def cautious_cut(rule, margin, quadratic, norm2, state, rounds, errors):
 
 @helper(inline=False)
 def cut_at_depth(rule, alpha, direction_error, root, norm2, state, errors):
-    """The step and kappa of a cut at this depth, whose ellipsoid is widened by what rounding may take from it.
+    """The step and kappa of a cut at this depth, whose ellipsoid is widened to cover rounding.
 
-    A zero step where the cut gains less than that.
+    The step is zero where the cut gains less than that.
     """
     dim, log_scale, steep = state[DIM], state[LOG_SCALE], 1.0 + state[STEEP]
     scale = exp(0.5 * log_scale)
@@ -162,7 +161,7 @@ def cut_at_depth(rule, alpha, direction_error, root, norm2, state, errors):
     if exhausting:
         move, kappa, left, kept, loss = min(alpha, 1.0), 0.0, 1.0, 0.0, 0.0
         rest = max(1.0 - alpha, 8.0 * U)
-        # An interval is kept by its ends; an ellipsoid must also hold what features still to come may weigh.
+        # An interval needs only its ends; an ellipsoid must also allow for the weights of later features.
         scaled = 2.0 * log((rest if dim == 1.0 and rule.smallest else sqrt(2.0 * rest)) + off)
     else:
         move, kappa, left, kept, scaled = proportions(alpha, dim, rule.smallest)
@@ -181,7 +180,7 @@ def cut_at_depth(rule, alpha, direction_error, root, norm2, state, errors):
     state[WIDENED] += growth
     state[GAINED] += 1.01 * exp(state[LOG_SCALE]) * growth
     state[LOG_KEPT] += kept
-    # Sparse rows: what is added to w, in parts.
+    # Sparse rows: a bound on the parts that are added to w.
     state[MASS] += 1.01 * step * sqrt(norm2) * (1.0 + state[TERM_SUM])
     state[STEEP] = steep * (1.0 + 2.0 * growth) - 1.0
     if alpha * (1.0 + state[UNSURE]) >= 1.0 - TOLERANCE:

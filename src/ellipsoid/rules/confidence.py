@@ -28,20 +28,20 @@ from ellipsoid.engine.rows import HUGE
 
 from .gaussian_sums import add_weight, note_update
 
-# What is asked for.
+# The kinds of steps.
 VARIANCE, SQUARED, STDEV = range(3)
-# A margin that no row reaches, and whose square is finite: how far the rule goes is known only with the variance.
+# A margin that no row reaches, and whose square is finite: when the rule is passive depends on the variance.
 UNREACHED = 1e140
-# Beyond this a loss weighs nothing beside the divergence.
+# Beyond this the divergence is negligible beside a loss.
 LARGEST_PRICE = 1e280
-# A weight that is less than this share of the numbers it is the difference of has no digits to rest a bound on.
+# A weight that is less than this share of the numbers it is the difference of is not accurate enough for a bound.
 LEAST_WEIGHT = 1e-6
 
 
 @helper()
 def cut_of_confidence(kind, phi, C, margin, v, scale, tilt, state):  # noqa: PLR0913 (a step, and what it leaves)
     """alpha s and kappa; zero where there is nothing to do. ``C`` is infinite for CW."""
-    # ``ratio`` is alpha's weight in S^{-1} w over alpha, and what is lost of it by a difference of equal numbers.
+    # ``ratio`` is the example's weight in S^{-1} w over alpha, ``lost`` the size of the terms that cancel in it.
     if kind == VARIANCE:
         alpha = to_variance(margin, v, phi)
         omega = min(2.0 * alpha * phi * v, HUGE)

@@ -1,4 +1,4 @@
-"""Dual ascent: a new example may raise the dual of the problem of all examples so far, by a multiplier of its own.
+"""Dual ascent: every new example raises the dual of the problem of all examples so far by its own multiplier.
 
     D(alpha) = margin sum_i alpha_i - G(sum_i alpha_i z_i),   0 <= alpha_t <= C,   loss = max(0, margin - <w, z>)
 
@@ -47,7 +47,7 @@ class DualAscent(NamedTuple):
 
 @helper()
 def multiplier(rule, margin, curvature):
-    """The new alpha for a signed score, at positive curvature."""
+    """The new alpha at a signed score and positive curvature."""
     if rule.step_kind == FIXED_STEP:
         return rule.cap
     return min(rule.cap, max(0.0, rule.goal - margin) / (1.0 if rule.step_kind == ADAPTIVE_STEP else curvature))
@@ -55,17 +55,17 @@ def multiplier(rule, margin, curvature):
 
 @helper()
 def enter(tally, alpha, gain, mistake):
-    """Keep the sums of the certificates for one new multiplier."""
+    """Add a new multiplier to the sums for certificates."""
     tally[WEIGHT] += alpha
     tally[LARGEST] = max(tally[LARGEST], alpha)
     if mistake:
-        # A difference of numbers that overflow is none, nor is a sum of opposite infinities.
+        # Clipped, so that infinities neither cancel nor add up to NaN.
         tally[GAIN] += min(HUGE, max(-HUGE, gain))
 
 
 @helper()
 def enter_zero(rule, tally):
-    """A zero row: with no cap its multiplier would be infinite, and is left at zero instead."""
+    """Add the multiplier of a zero row; without a cap it would be infinite, and is left at zero."""
     alpha = min(rule.cap, rule.goal) if rule.step_kind == ADAPTIVE_STEP else rule.cap
     if alpha < inf:
         enter(tally, alpha, alpha * rule.goal, True)
@@ -78,7 +78,7 @@ def _(rule, margin, energy):
 
 @record_step.register(DualAscent)
 def _(rule, margin, tau, energy, tally):
-    # Not tau squared times the energy: the square of a small number is zero.
+    # Not tau squared times the energy: the square of a small tau underflows.
     enter(tally, tau, tau * (rule.goal - margin - 0.5 * tau * energy), margin <= 0.0)
 
 
@@ -107,7 +107,7 @@ class LinkedAscent(NamedTuple):
 
 @step.register(LinkedAscent)
 def _(rule, margin, energy):
-    # The exact step is at least as long as this one; it is found when the row is absorbed.
+    # The exact step is at least as long; it is found in `absorb`.
     return multiplier(rule, margin, energy)
 
 

@@ -1,10 +1,9 @@
-"""The one rule type of all learners that keep a Gaussian N(w, S) over weight vectors.
+"""The rule of all learners that keep a Gaussian N(w, S) over weight vectors: AROW, NHERD, CW and SCW.
 
     w <- w + alpha S z,     S <- S - kappa (Sz)(Sz)' / v,     v = z'Sz,     0 <= kappa < 1
 
-A learner is two numbers, alpha and kappa, for a margin m = <w, z> and a variance v; they have a file each, `arow`,
-`nherd` and `confidence`. Which of them is asked is a number too, so that one compiled loop serves all. In the other
-direction
+A learner chooses alpha and kappa for a margin m = <w, z> and a variance v: see `arow`, `nherd` and `confidence`. A
+number says which learner it is, so that one compiled loop serves all. For the inverse of S this means
 
     S^{-1} <- S^{-1} + (omega / v) zz',     omega = kappa / (1 - kappa),
     S^{-1} w <- S^{-1} w + weight z,        weight = alpha + (omega / v) (m + alpha v).
@@ -23,15 +22,15 @@ from .confidence import STDEV, VARIANCE, cut_of_confidence
 from .gaussian_sums import is_visible
 from .nherd import cut_of_nherd
 
-# Which learner's step; those above are in `confidence`.
+# The kinds of steps, besides those of `confidence`.
 ADAPTIVE, HERDING = STDEV + 1, STDEV + 2
 
 
 class GaussianRule(NamedTuple):
     """Beyond ``margin`` it is passive. ``price`` is the r of AROW, the 1 / C of NHERD, the C of CW and SCW.
 
-    ``phi`` is in how many deviations a margin must be for CW and SCW, ``doubt`` in how many a lead must be for a label
-    not to be asked for; 0: every label is.
+    ``phi`` is the margin that CW and SCW want, in deviations. A label is not asked for where the lead is more than
+    ``doubt`` deviations; with 0 every label is.
     """
 
     margin: float
@@ -45,7 +44,7 @@ class GaussianRule(NamedTuple):
 def _(rule, margin, energy):
     if rule.kind > STDEV:
         return 1.0 if margin <= 0.0 or margin < rule.margin else 0.0
-    # z'Sz is at most |z|^2: a margin that is enough for that needs no look at S.
+    # z'Sz is at most |z|^2: a margin that suffices for that needs no product with S.
     reach = energy if rule.kind == VARIANCE else sqrt(energy)
     return 1.0 if margin < rule.phi * reach else 0.0
 
@@ -62,7 +61,7 @@ def _(rule, task, rep, rows, t, work, tally):
 
 @weighted.register(GaussianRule)
 def _(rule, weight):
-    # AROW's; the others know of no other weight than 1.
+    # Of the learners only AROW takes weights other than 1.
     return GaussianRule(rule.margin, rule.kind, rule.price / weight, rule.phi, rule.doubt)
 
 

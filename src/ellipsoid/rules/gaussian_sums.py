@@ -1,4 +1,4 @@
-"""What an update of a Gaussian N(w, S) leaves behind for certificates, whichever rule has made it.
+"""The sums for certificates that every update of a Gaussian N(w, S) adds to, whichever rule makes it.
 
 S = s B, where s changes only when a third class turns one function into two.
 """
@@ -24,7 +24,7 @@ def is_visible(state, v, quadratic, norm2):
 
 @helper()
 def note_update(state, margin, left, log_left, omega, tilt):
-    """Keep what certificates need of an update; ``tilt`` is |z|^2 / z'Bz."""
+    """Add an update to the sums for certificates; ``tilt`` is |z|^2 / z'Bz."""
     state[SHARE_LEFT] = left
     state[LOG_KEPT] += log_left
     state[STEEP] = min(state[STEEP] + omega * min(tilt, HUGE / max(omega, 1.0)), HUGE)

@@ -29,8 +29,8 @@ NEGLIGIBLE = 2.0**-54
 class IELLIPRule(NamedTuple):
     """``margin`` is where the rule becomes passive: 0 (mistakes only) or ``goal``.
 
-    ``smoothing`` > 0 asks for a label with probability smoothing / (smoothing + gap), gap the lead of the best score in
-    units of ``goal``: Cesa-Bianchi, Gentile, Zaniboni (JMLR 2006). The draw depends on the seed and the round only.
+    With ``smoothing`` > 0 a label is asked for with probability smoothing / (smoothing + gap), gap the lead of the best
+    score in units of ``goal``: Cesa-Bianchi, Gentile, Zaniboni (JMLR 2006). The draw depends only on seed and round.
     """
 
     margin: float

@@ -1,4 +1,4 @@
-"""Large-margin steps in a learned ellipsoid: MIRA's exact step, measured in a metric that the rows of steps have made.
+"""Large-margin steps in a learned ellipsoid: MIRA's exact step, in a metric made of the rows of earlier steps.
 
 With ``l_r = gamma - s_y + s_r`` the losses against the rivals, the k largest of which are taken while
 ``(k + 1) l_k > l_1 + ... + l_k``, lead ``A = (l_1 + ... + l_k) / (k + 1)`` and ``f = min(1, C gamma / (2 A))``:
@@ -6,11 +6,11 @@ With ``l_r = gamma - s_y + s_r`` the losses against the rivals, the k largest of
     W_y += f A v,   W_r -= f (l_r - A) v,   v = P x / (x' P x + damping e)
 
 e the mean energy ``x' P x`` of the steps so far. Without cap and damping it is the smallest move in the metric that
-leaves every rival gamma behind. The margin gamma asked of a row is 1, or in proportion to the row's length: a long text
-has more to say, and is asked for more. Two classes: ``w += y min(C gamma, gamma - y <w, x>) v``, which is the same.
+leaves every rival gamma behind. The margin gamma wanted of a row is 1, or in proportion to the row's length, since a
+long text says more. Two classes: ``w += y min(C gamma, gamma - y <w, x>) v``, which is the same.
 
-Several copies of different C, damping and margin learn side by side, in one ellipsoid. The step does not shrink with
-time; an average that weighs round t by t^3 takes out the noise that is left, see ``representation/speeds``.
+Several copies with different C, damping and margin learn side by side, in one ellipsoid. Steps do not shrink with time;
+an average that weighs round t by t^3 removes the remaining noise, see ``representation/speeds``.
 """
 
 from math import isfinite
@@ -39,9 +39,9 @@ from ellipsoid.representation.speeds.packed import pack
 
 # The settings of a copy: C, the damping, and 1 where margins are in proportion to lengths.
 CAP, DAMPING, BY_LENGTH = range(3)
-# The least margin asked of a short row, and the longest step of a weight; a step beyond is not made.
+# The least margin wanted of a short row, and the longest step of a weight; longer steps are not made.
 LEAST_MARGIN, LONGEST = 1e-3, 1e110
-# Rounding may take so much off what a mistake gains.
+# The relative rounding error of what a mistake gains.
 GAIN_SLACK = 1e-9
 
 
@@ -94,10 +94,10 @@ def _(task, n, y, margin, cap, work):
 
 @helper()
 def find_lead(losses, size):
-    """A, the lead of the losses that are taken; ``losses[:size]`` is used up.
+    """A, the lead of the losses that are taken; ``losses[:size]`` is overwritten.
 
-    The lead of more losses than those is smaller, and so is every loss that is not taken: they are dropped, until none
-    is left to drop.
+    With more losses the lead would be smaller, but not below those that are not taken. So losses below the lead are
+    dropped until none is.
     """
     total = 0.0
     for k in range(size):
@@ -180,8 +180,8 @@ def learn_packed(rule, task, rep, size, t, past, work):
             own[slots.COPY_GAIN] = min(own[slots.COPY_GAIN] + squares / divisor, HUGE)
         if mistake:
             own[slots.COPY_MISTAKES] += 1.0
-            # What a mistake gains at least; scores beyond all measure may have swallowed the margin, and a product of
-            # small numbers vanishes.
+            # The least that a mistake gains. Very large scores may have swallowed the margin, and products of small
+            # numbers underflow.
             least = (0.5 if width(task) == 1 else 0.25) * min(1.0, rule.settings[s, CAP]) * margin * margin
             known = answered and squares >= max(TINY, (1.0 - GAIN_SLACK) * least)
             if known and min(squares / divisor, divisor / (margin * margin)) >= TINY:
@@ -197,7 +197,7 @@ def learn_packed(rule, task, rep, size, t, past, work):
 
 @helper()
 def judge_heads(task, rep, s, y):
-    """Remember whether the heads of copy s were right."""
+    """Record whether the heads of copy s were right."""
     for place in range(2):
         wrong = 1.0 if winner(task, rep.scores[(2 * s + place) * rep.block :]) != y else 0.0
         rep.own[s, slots.BAD_LAST + place] = MISTAKE_MEMORY * rep.own[s, slots.BAD_LAST + place] + wrong
@@ -205,7 +205,7 @@ def judge_heads(task, rep, s, y):
 
 @helper()
 def list_step(rep, first, moves, steps, past, divisor, reach, work):  # noqa: PLR0913 (one step, all of it)
-    """Put the moves in ``work`` on the list of columns to change, from ``steps`` on; False if they go too far."""
+    """List the moves in ``work`` as columns to change, from ``steps`` on; False if they are too long."""
     largest = 0.0
     for m in range(moves):
         largest = max(largest, abs(work[TAU, m]) / divisor)

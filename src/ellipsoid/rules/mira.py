@@ -8,7 +8,7 @@ Solved exactly. With the excesses e_r = B_r - (B_y - margin) sorted downwards an
     phi = (S_j - |x|^2) / j, j the largest with j e_(j) > S_j - |x|^2;
     tau_r = -max(0, e_r - phi) / |x|^2,   tau_y = -(sum of the others).
 
-Forms that project B / |x|^2 + e_y on the simplex lose the margin when |x|^2 is large, and are not used.
+(To project B / |x|^2 + e_y on the simplex instead would lose the margin in rounding when |x|^2 is large.)
 Binary (M_1 = w, M_2 = -w): tau = min(1, max(0, margin / 2 - y <w, x>) / |x|^2).
 
 Crammer & Singer (JMLR 2003), section 5.
@@ -20,7 +20,7 @@ from ellipsoid.engine.generic import helper
 from ellipsoid.engine.native.vector_sums import highest_but
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, share, step
 
-# Steps at the cap that sum to one but for this are left as they are.
+# Steps at the cap whose sum differs from one by less than this are left as they are.
 UNEVEN_SUM = 1e-13
 
 
@@ -54,8 +54,8 @@ def _(rule, n, y, energy, work):
             moved -= tau[moves]
             moves += 1
     if capped and abs(moved - 1.0) > UNEVEN_SUM:
-        # What a small row moves is the small difference of two margins, of which rounding may leave nothing. The sum is
-        # known, and it is one; the highest rival alone is as good as all of them but for |x|^2.
+        # The moves of a small row are small differences, which rounding may destroy. Their sum must be one; a move
+        # against the highest rival alone is as good up to terms in |x|^2.
         if not 0.5 < moved < 2.0:
             who[1], _ = highest_but(scores, n, y)
             tau[1], moves, moved = -1.0, 2, 1.0

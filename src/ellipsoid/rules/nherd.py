@@ -1,9 +1,9 @@
-"""NHERD: AROW's step for the mean, and twice its step for the covariance (the normal herd follows its shepherd).
+"""NHERD, the normal herd: AROW's step for the mean, and twice its step for the covariance.
 
     alpha = (1 - m) / (v + g),     1 - kappa = (g / (v + g))^2,     g = 1 / C
 
-The whole Gaussian is moved by the linear map that costs least beside C times the squared hinge loss that is left; what
-the map does to the mean AROW does too, what it does to a root of S is AROW's change of S itself.
+The Gaussian is transformed by the linear map that minimises its cost plus C times the remaining squared hinge loss. The
+map changes the mean as AROW does, and a root of S as AROW changes S itself.
 
 No mistake bound: a comparator with margin exactly 1 on an example gains nothing from an update on it, however large the
 loss. Crammer, Lee (NIPS 2010).
@@ -16,7 +16,7 @@ from ellipsoid.engine.rows import HUGE
 
 from .gaussian_sums import add_weight, note_update
 
-# What a variance may be of g, so that its square is finite.
+# The largest ratio of a variance to g whose square is finite.
 LARGEST_RATIO = 1e140
 
 

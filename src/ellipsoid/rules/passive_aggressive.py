@@ -3,8 +3,8 @@
     min_u  1/2 |u - w|^2 + slack   s.t.  y <u, x> >= margin - xi,  xi >= 0
 
 with no slack (hard), slack C xi (PA-I) or C xi^2 (PA-II). Multiclass: the margin over the highest rival s, and the
-step is shared by the two rows, tau_y = -tau_s, where the energy is 2 |x|^2. An example of weight k pays k times for its
-slack: PA-I with C k, which is what k copies in a row do, PA-II with the same.
+step moves both rows, tau_y = -tau_s, where the energy is 2 |x|^2. The slack of an example of weight k costs k times as
+much: C k in place of C, which for PA-I is what k copies in a row do.
 
 Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (JMLR 2006), sections 3 and 8.
 """
@@ -15,7 +15,7 @@ from ellipsoid.engine.protocol import step, weighted
 
 
 class PassiveAggressiveRule(NamedTuple):
-    """``cap`` = C caps one move (PA-I), ``ridge`` = 1 / (2 C) softens it (PA-II); neither is the hard rule."""
+    """``cap`` = C caps one move (PA-I), ``ridge`` = 1 / (2 C) softens it (PA-II); the hard rule has inf and 0."""
 
     margin: float
     cap: float

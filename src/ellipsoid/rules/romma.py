@@ -1,4 +1,4 @@
-"""ROMMA: the relaxed maximum margin. The shortest W on the right side of this example and of all that M stands for.
+"""ROMMA, the relaxed online maximum margin: the shortest W that satisfies this example and a relaxation of all others.
 
     min_W |W|^2   s.t.  <W, X> >= 1,  <W, M> >= |M|^2
 
@@ -9,10 +9,10 @@ shortest of those. With a = |X|^2, b = |M|^2, m = <M, X>, and f = a - m^2 / b wh
     W = c M + d X,  c = (a - m / b) / f,  d = (1 - m) / f     otherwise;   then |W|^2 = c b + d.
 
 f = 0 with m <= 0 is a contradiction, M = -lambda X: the round is skipped and counted. Multiclass: X_r = tau_r x, tau
-shared as the Perceptron family shares it. The aggressive version learns wherever <M, X> < 1, not on mistakes only.
+as the Perceptron family divides it. The aggressive version learns wherever <M, X> < 1, not on mistakes only.
 
-On data that no hypothesis fits |M| grows without end, the faster the more contradictory they are. So the 1 above is a
-number in the state, GOAL, which is lowered together with M: a change of units.
+On data that no hypothesis fits |M| grows without end. So the 1 above is a number in the state, GOAL, which is lowered
+together with M: a change of units.
 
 Li & Long (Machine Learning 2002), section 3; Crammer & Singer (JMLR 2003), section 6, for the multiclass form.
 """
@@ -27,7 +27,7 @@ from ellipsoid.representation.scaled.weights import GOAL, SKIPPED, blend
 
 from .blame import share_blame
 
-# Where no more than this share of |X|^2 lies outside M the two constraints are taken for parallel.
+# If at most this share of |X|^2 is orthogonal to M, the two constraints count as parallel.
 PARALLEL = 1e-12
 
 
@@ -68,6 +68,6 @@ def _(rule, state, reach, energy, tally):
         state[SKIPPED] += 1.0
         return 1.0, 0.0
     state[NORM2] = c * b + d * goal
-    # How much larger the errors of what cancels in ``free`` are beside it.
+    # The factor by which cancellation in ``free`` magnifies rounding.
     tally[HELD] += energy / free
     return c, d

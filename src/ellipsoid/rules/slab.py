@@ -1,6 +1,6 @@
-"""Slabs: every function that fits to within a noise stays in an ellipsoid, also one that moves.
+"""Slabs: an ellipsoid that contains every function that fits all rows to within a noise, also one that moves.
 
-A row says of the truth u that it lies between two parallel planes, |y - <u, x>| <= noise (a number), or on one side of
+By a row the truth u lies between two parallel planes, |y - <u, x>| <= noise (a number), or on one side of
 a plane, <u, z> >= threshold (a label). With g = sqrt(x'Px) and e = y - <w, x>, in units of the ellipsoid,
 
     lo, hi = (e -+ noise) / g    clipped to [-1, 1];    of a label lo = (threshold - <w, z>) / g and hi = 1.
@@ -18,9 +18,9 @@ lo to hi is left.) A truth that may move by ``drift`` before the next row stays 
 
     P <- (1 + b / a) P + (1 + a / b) drift^2 I,     a = sqrt(tr P),  b = sqrt(d) drift.
 
-Rounding is taken for a move too: after every cut P grows as for a drift of some units in the last place of P and of w,
-as it was or has become, and what a score may be off by is added to the noise; a drift grows by such units of P too, in
-which it may be lost. So P stays positive, however long the stream.
+Rounding is treated as a move too: after every cut P grows as for a drift of some units in the last place of P and of w,
+before and after, and the error of a score is added to the noise; a drift is enlarged by such units of P, which might
+hide it. So P stays positive, however long the stream.
 
 Fogel and Huang (Automatica 1982); Bland, Goldfarb and Todd (Operations Research 1981) for parallel cuts; Kurzhanski and
 Valyi (1997) for sums of ellipsoids.
@@ -54,9 +54,9 @@ from ellipsoid.representation.row_entries import unpack_row
 from .cellip import FREEZE, refute
 
 SPACING = 2.0**-52
-# An ellipsoid flatter than this along a row, beside its length, is as flat as rounding.
+# Along a row an ellipsoid flatter than this, relatively, cannot be told from rounding.
 FLAT = 1e-13
-# A shorter axis has no square to be kept.
+# The square of a shorter axis underflows.
 SHORTEST = 1e-150
 
 
@@ -91,7 +91,7 @@ def _(rep, rows, t, n, scores):
 
 @generic(1)
 def ends(task: Any, rule: Any, t: int, centre: float, error: float) -> tuple[float, float, float]:
-    """Task: between what <u - w, x> must lie, and the sign of the row; ``error`` bounds the rounding of the score."""
+    """Task: the bounds of <u - w, x>, and the sign of the row; ``error`` bounds the rounding error of the score."""
 
 
 @ends.register(Regression)
@@ -143,7 +143,7 @@ def measured(rep):
 
 @helper()
 def euclidean_length(x):
-    """|x|, also of numbers whose squares are not."""
+    """|x|, also where squares overflow or underflow."""
     largest, total = 0.0, 0.0
     for j in range(x.shape[0]):
         largest = max(largest, abs(x[j]))
@@ -156,7 +156,7 @@ def euclidean_length(x):
 
 @helper()
 def shrink_between(rep, dim, lo, hi, g, sign, square, rounding):  # noqa: PLR0913 (a cut in numbers)
-    """The least ellipsoid around what lies between two planes; False where that is the one there is."""
+    """Shrink to the least ellipsoid around what lies between two planes; False where that is the present one."""
     P, Px, W = rep.P, rep.Px, rep.base.W
     if dim == 1.0:
         # The interval from lo to hi times g, which is a little more than the root of x'Px.
@@ -180,15 +180,15 @@ def shrink_between(rep, dim, lo, hi, g, sign, square, rounding):  # noqa: PLR091
         one, lost = Px[i] / g, rounding * P[i, i]
         for j in range(P.shape[0]):
             P[i, j] = delta * (P[i, j] - sigma * (one * (Px[j] / g)))
-        # A long axis that is cut short leaves rounding of the size that it had.
+        # An axis that becomes short keeps the rounding errors of its former length.
         P[i, i] += delta * lost
     return True
 
 
 @helper()
 def cut_slab(rule, task, rep, t, centre, size, length, half, square, trace, rounds):  # noqa: PLR0913
-    """Let the ellipsoid know what row t says; True if it changed. ``half`` is how far a truth in it may be off, and
-    ``square`` and ``trace`` were measured before it made room for a drift.
+    """Cut the ellipsoid by row t; True if it changed. ``half`` is the half width of the scores in it; ``square`` and
+    ``trace`` were measured before it grew by a drift.
     """
     state, dim = rep.state, rep.state[DIM]
     if rule.policy == FREEZE and state[EMPTY_COUNT] > 0.0:
@@ -198,7 +198,7 @@ def cut_slab(rule, task, rep, t, centre, size, length, half, square, trace, roun
     rounding = 8.0 * SPACING * (dim + 4.0)
     low, high, sign = ends(task, rule, t, centre, rounding * size * length)
     g = sqrt(max(0.0, square) + rounding * length * length * trace)
-    # Within ``half``, a truth that has moved lies in an ellipsoid and a ball; the ellipsoid around both is larger.
+    # ``half`` is tight: it adds the drift to the width, and the ellipsoid after the drift is wider than that.
     if low > half or high < -half:
         state[OUTSIDE] += 1.0
         refute(rule, state, rounds)
@@ -218,7 +218,7 @@ def cut_slab(rule, task, rep, t, centre, size, length, half, square, trace, roun
 
 @compiled
 def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # noqa: PLR0913 (the engine's own)
-    """The loop over rows, see `learn` of the engine: predict where it is asked, then cut."""
+    """Learn rows start..stop as ``engine.learn`` does: predict where that is asked for, then cut."""
     if count(rows) == 1:
         found = flaw(rows, 0)
         if found:
@@ -238,14 +238,14 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # no
         half = sqrt(max(0.0, square) + rounding * length * length * trace)
         if min(square, length * length) < TINY:
             half = sqrt(trace) * length
-        # A score may be off by a few of the least numbers that there are.
+        # A score may be off by a few of the smallest floats.
         half = (half + rule.drift * length) * (1.0 + 1e-12) + TINY
         if task.mode == WATCHED or only:
             task.ledger[PREDICTED, t] = winner(task, work[SCORES])
             if task.ledger.shape[0] > PREDICTED_SCORES:
                 task.ledger.view(np.float64)[PREDICTED_SCORES, t] = centre
             if task.ledger.shape[0] > PREDICTED_SCORES + 1:
-                # What a score is rounded by is not known of the truth either.
+                # The rounding error of the score widens the interval.
                 task.ledger.view(np.float64)[PREDICTED_SCORES + 1, t] = half + rounding * size * length
         if only:
             continue

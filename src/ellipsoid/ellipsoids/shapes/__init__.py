@@ -1,1 +1,1 @@
-"""The matrix of an ellipsoid, in the factors or on the device it was made in."""
+"""The matrix of an ellipsoid: as an object in the form it was made in, or on a device."""

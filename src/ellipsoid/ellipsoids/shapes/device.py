@@ -1,12 +1,12 @@
 """The matrix S of a Gram form B = I - Z' S Z in the memory of a device, where it is multiplied and grows.
 
-With n stored examples S has n^2 numbers, and every update reads all of them: on a CPU that takes more time than all
-else as soon as there are some thousand. Downdates wait, and are written to S together by one product:
+With n stored examples S has n^2 numbers, and every update reads all of them: with some thousand examples that takes
+most of the time on a CPU. Downdates are collected, and then added to S together by one product:
 
     S = matrix + sum_j factor_j v_j v_j',     v_j = (coef_j, 1, 0, ...)
 
-Only ``extend`` and ``write`` change what S is made of, and they are steps of learning that no interrupt breaks off. To
-read S, or to make room, leaves everything as it was until it is done.
+Only ``extend`` and ``write`` change the value of S, and no interrupt breaks into these. Other methods leave everything
+as it was until they are done.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ import numpy as np
 from ellipsoid.representation.kernel.device import DeviceFull
 from ellipsoid.representation.table_protocol import Floats
 
-# Downdates that wait at the most, and rows of S that are written at once.
+# The most downdates that are collected, and the rows of S that are written at once.
 MOST_WAITING, STRIP = 64, 1024
 
 
@@ -33,7 +33,7 @@ class DeviceShape:
         self.size = len(S)
 
     def reserve(self, size: int) -> None:
-        """Make room for so many examples: for an eighth more than before, if it was too small."""
+        """Make room for so many examples, and for at least an eighth more than before where it grows."""
         if size <= len(self.matrix):
             return
         room = max(size, 9 * len(self.matrix) // 8)
@@ -49,7 +49,7 @@ class DeviceShape:
         self.matrix, self.waiting = matrix, waiting
 
     def times(self, rows: Any) -> Any:
-        """Rows times S, or one row, over all the room there is."""
+        """Rows times S, or one row times S, over the whole capacity."""
         found = rows @ self.matrix
         if self.count:
             waiting, factors = self.waiting[: self.count], self.arrays.asarray(self.factors[: self.count])
@@ -57,33 +57,33 @@ class DeviceShape:
         return found
 
     def spread(self, row: Any) -> float:
-        """Sum of sqrt(S_kk) times the sizes of a row's numbers, over all the room there is."""
+        """Sum of sqrt(S_kk) times the sizes of a row's numbers, over the whole capacity."""
         diagonal = self.matrix.diagonal()
         if self.count:
             diagonal = diagonal + self.arrays.asarray(self.factors[: self.count]) @ self.waiting[: self.count] ** 2
         return float(self.arrays.sqrt(diagonal.clip(0.0)) @ abs(row))
 
     def padded(self, rows: Any) -> Any:
-        """Rows over the examples, or one, as ``times`` takes them."""
+        """Rows over the examples, or one, padded to the capacity."""
         wide = self.arrays.zeros((*rows.shape[:-1], len(self.matrix)))
         wide[..., : rows.shape[-1]] = self.arrays.asarray(rows)
         return wide
 
     def extend(self, coef: Any, factor: float) -> None:
-        """A downdate: S + factor vv' for v = (coef, 1), of one example more; there must be room for it."""
+        """Downdate with one more example: S + factor vv' for v = (coef, 1); there must be room for it."""
         self.waiting[self.count] = coef
         self.waiting[self.count, self.size] = 1.0
         self.factors[self.count] = factor
         self.size, self.count = self.size + 1, self.count + 1
 
     def strips(self) -> Iterator[slice]:
-        """S from top to bottom: a product over all of it would be another matrix of this size."""
+        """Slices of rows of S: a product over all of them would need another matrix of its size."""
         return (slice(begin, min(self.size, begin + STRIP)) for begin in range(0, self.size, STRIP))
 
     def write(self) -> None:
-        """Write to the matrix what waits, as a step of learning: if it were broken off, a part would be added twice."""
+        """Add the collected downdates to the matrix; an interrupt in between would add a part of them twice."""
         waiting = self.waiting[: self.count]
-        # All memory is asked for before the first change.
+        # All memory is allocated before the first change.
         weighted = self.arrays.ascontiguousarray(waiting.T * self.arrays.asarray(self.factors[: self.count]))
         product = self.arrays.empty((min(STRIP, self.size), len(self.matrix)))
         for part in self.strips():
@@ -92,7 +92,7 @@ class DeviceShape:
         self.count = 0
 
     def whole(self) -> Floats:
-        """S as an array of NumPy's."""
+        """S as a NumPy array."""
         host = np.empty((self.size, self.size))
         waiting, factors = self.waiting[: self.count, : self.size], self.arrays.asarray(self.factors[: self.count])
         for part in self.strips():

@@ -1,10 +1,10 @@
-"""Shapes of P as the online ellipsoid methods build it: the identity, changed in one direction at a time.
+"""Shapes of P from the online ellipsoid methods: the identity, changed in one direction at a time.
 
     B <- B - kappa (Bz)(Bz)' / (z'Bz),   0 <= kappa < 1,   P = exp(log_scale) B
 
 (Yang, Jin, Ye, "Online learning by ellipsoid method", ICML 2009, section 2.)
 
-After m updates B needs only m vectors, and these are the forms in which they are kept:
+After m updates B needs only m vectors, which are stored in one of these forms:
 
     column   B = I - U U'
     Gram     B = I - Z' S Z              the rows of Z are the update examples, often sparse
@@ -64,7 +64,7 @@ class _LowRankShape(ScaledShape):
 
     @abstractmethod
     def _bulk(self) -> float:
-        """What the sums behind x U are at the most: a bound on their terms, over |x|."""
+        """A bound on the terms of the sums in x U, over |x|."""
 
     @cached_property
     def rounding(self) -> Rounding:
@@ -124,7 +124,7 @@ class ColumnShape(_LowRankShape):
 
 
 class _ExampleShape(_LowRankShape):
-    """The same for U = Z' root, the rows of Z (m x dim, dense or CSR) and ``root``, m x m, that a subclass finds."""
+    """The same for U = Z' root, with Z of m rows (dense or CSR) and an m x m ``root`` that a subclass computes."""
 
     _root: FloatArray
 

@@ -2,9 +2,9 @@
 
     E = { c + F u : |u| <= 1 },   P = F F' = exp(log_scale) B
 
-A shape answers five questions, none of which needs the dim x dim matrix: x P, x'Px, d'P^{-1}d, F u and
-log det P.  Here: the questions, the ball, and the forms that do hold dim x dim numbers (a factor of P, or P
-itself).  The forms of the online ellipsoid methods, which hold far fewer, are in `factored`.
+A shape computes x P, x'Px, d'P^{-1}d, F u and log det P, and needs no dim x dim matrix for that.  This file
+has the interface, the ball, and the shapes that do hold dim x dim numbers (a factor of P, or P itself).  The
+shapes of the online ellipsoid methods, which hold far fewer, are in `factored`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ INDEFINITE = 1e-10  # an eigenvalue more negative than this, relative to the lar
 
 @runtime_checkable
 class Shape(Protocol):
-    """What an `Ellipsoid` asks of P; rows are dense or CSR, answers are dense."""
+    """What an `Ellipsoid` needs of P; rows are dense or CSR, results are dense."""
 
     @property
     def dim(self) -> int:
@@ -53,10 +53,10 @@ class Shape(Protocol):
 
 
 class Rounding(NamedTuple):
-    """What rounding may do to the answers of a shape, where P = exp(log_scale) B.
+    """Bounds on the rounding errors of a shape's results, where P = exp(log_scale) B.
 
-    ``square`` bounds the error of x'Bx over |x|^2, ``root`` what that of sqrt(x'Bx) may be besides, over |x|;
-    ``inverse`` is the relative error of sqrt(d'B^{-1}d), and ``steep`` the square root of the norm of B^{-1}.
+    ``square`` bounds the error of x'Bx over |x|^2, ``root`` a further error of sqrt(x'Bx) over |x|; ``inverse`` is the
+    relative error of sqrt(d'B^{-1}d), and ``steep`` the square root of the norm of B^{-1}.
     """
 
     square: float
@@ -91,7 +91,7 @@ def dense_product(rows: RowsLike, matrix: RowsLike) -> FloatArray:
 
 
 def _times_scale(values: FloatArray, log_scale: float) -> FloatArray:
-    # A zero stays a zero however large the scale; anything else may honestly overflow to inf.
+    # A zero stays a zero however large the scale; anything else may overflow to inf.
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(values == 0.0, 0.0, values * np.exp(log_scale))
 
@@ -137,7 +137,7 @@ class ScaledShape(ABC):
         return 0.5 * (matrix + matrix.T)
 
     def widths(self, rows: RowsLike) -> FloatArray:
-        """sqrt(x'Px) for every row x, rounded up: not below the width of the ellipsoid that these numbers mean."""
+        """sqrt(x'Px) for every row x, rounded up: not below the exact value for these numbers."""
         if self.log_scale == -np.inf:
             return np.zeros(rows.shape[0])
         norms = squared_lengths(rows)
@@ -146,19 +146,19 @@ class ScaledShape(ABC):
         return _times_scale((roots + self.rounding.root * np.sqrt(norms)) * loose, 0.5 * self.log_scale)
 
     def allowance(self, rows: RowsLike, lengths: FloatArray) -> FloatArray:
-        """How far sqrt(d'P^{-1}d) may be off, over 1 + itself; d is rounded like a number of size ``lengths``."""
+        """The error of sqrt(d'P^{-1}d), over 1 + itself, if d is rounded like a number of size ``lengths``."""
         if self.log_scale == -np.inf:
             return np.zeros(rows.shape[0])
         inverse, steep = self.rounding.inverse, self.rounding.steep
         with np.errstate(over="ignore", invalid="ignore"):
             found = inverse + EPSILON * (8.0 + lengths * steep * np.exp(-0.5 * self.log_scale))
-        # Beyond that nothing is known any more, and an answer is as good as another.
+        # An error beyond that leaves nothing known.
         return np.where(found < 0.5, found, 0.5)
 
     @cached_property
     @abstractmethod
     def rounding(self) -> Rounding:
-        """What rounding may do to the answers, for this B."""
+        """The rounding errors for this B."""
 
     @abstractmethod
     def _log_det(self) -> float: ...

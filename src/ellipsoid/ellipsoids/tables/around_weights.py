@@ -1,4 +1,4 @@
-"""What tables share that keep an ellipsoid, or a variance each, around weights in a table of their own."""
+"""The base class of tables that add an ellipsoid, or a variance for each weight, to a table of linear weights."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from ellipsoid.representation.tables import LinearTable
 
 
 class AroundWeights(Table):
-    """``linear`` has the weights; ``constant``: does the constant feature count?"""
+    """``linear`` has the weights; ``constant`` says whether the constant feature counts."""
 
     linear: LinearTable
     numbers: Floats
@@ -21,7 +21,6 @@ class AroundWeights(Table):
 
     @property
     def by_class(self) -> bool:  # type: ignore[override]
-        """Are a function's weights together?"""
         return self.linear.by_class
 
     @property

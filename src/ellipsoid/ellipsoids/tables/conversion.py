@@ -1,7 +1,7 @@
-"""Weights with an ellipsoid whose matrix may change its form: to products, to a full root, or from an older file.
+"""Tables whose ellipsoid may change the form of its matrix B: to products, to a full root, or from an older file.
 
-A form that takes over holds B only up to rounding. How far the two differ is computed from the arrays of both, and the
-scale is raised until the new ellipsoid holds the old one: (1 + L |dB|) B >= B + dB where ``|B^{-1}| <= L``.
+The new form equals B only up to rounding. How far the two differ is computed from the arrays of both, and the scale is
+raised until the new ellipsoid contains the old one: (1 + L |dB|) B >= B + dB where ``|B^{-1}| <= L``.
 """
 
 from math import exp, inf, log, log1p, sqrt
@@ -21,18 +21,18 @@ from ..forms.vector_forms import FullForm, ProductForm
 from ..shapes.shape import BallShape
 from .around_weights import AroundWeights
 
-# Beyond this dimension an older file's shape is not taken apart: its determinant bounds the inverse too.
+# Beyond this dimension the bounds of an older file use the determinant and no eigenvalues.
 LARGEST_SPECTRUM = 1024
-# What older versions called a point was one to this depth.
+# Older versions took an ellipsoid for a point up to this depth of a cut.
 POINT = 1e-9
-# A change of form that moves a shape by more than this, in its own metric, has lost it.
+# A change of form that changes B by more than this, relatively, has lost it.
 LOST = 0.25
 
 AnyForm = TypeVar("AnyForm", bound=Form)
 
 
 class ConvertibleTable(AroundWeights):
-    """Weights with an ellipsoid around them, whose matrix B is kept in a form that may make way for another.
+    """Weights with an ellipsoid around them, whose matrix B may change its form.
 
     The attributes are those of `EllipsoidTable`, which says what they are.
     """
@@ -54,7 +54,7 @@ class ConvertibleTable(AroundWeights):
     def _room(self, kind: type[Form], capacity: int, features: int = 0) -> Room:
         # Only the Gram form of sparse rows has columns to spare: sums of the others must not depend on their number.
         functions, columns = self.extent if kind.by_class else self.linear.oriented_shape()
-        # One place more than there will be downdates: the rule says that it is done at the first update that has none.
+        # One place to spare: the rule says only at the next update that no downdates will follow.
         return Room(int(max(1, min(capacity, self.columns + 1))), functions, columns, features)
 
     def start_form(self, kind: type[AnyForm], capacity: int) -> AnyForm:
@@ -66,19 +66,19 @@ class ConvertibleTable(AroundWeights):
         return form
 
     def bind(self) -> None:
-        """Make the compiled part that learns with the arrays as they are."""
+        """Make the compiled part of the present arrays."""
         if self.form is not None:
             self.rep = self.form.bind(base=self.linear.rep, rounds=self.rounds)
 
     def watch_scale(self) -> None:
-        """Say how far a full matrix may shrink before it is lifted: any distance where downdates come to an end."""
+        """Set how far a full matrix may shrink before it is rescaled: without limit where downdates end."""
         endless = self.columns == inf and self.kept < slots.LEAST_KEPT
         self.numbers[slots.LIFT_AT] = self.numbers[slots.LOG_KEPT] - (8.0 + self.dim if endless else inf)
 
     # -- conversion --------------------------------------------------------------------------------------------
 
     def become_product(self) -> None:
-        """Keep B = J J' as products from now on."""
+        """Change to the product form, B = J J'."""
         assert isinstance(self.form, LowRankForm)
         vectors, middle, off = self.form.root(*self.extent, self.radius > 0.0)
         form = self.start_form(ProductForm, max(8, 2 * len(vectors)))
@@ -90,7 +90,7 @@ class ConvertibleTable(AroundWeights):
         form.measure()
 
     def become_full(self) -> None:
-        """Keep B = J J' with a matrix J from now on."""
+        """Change to the full form, B = J J' with a matrix J."""
         assert isinstance(self.form, LowRankForm | ProductForm)
         vectors, middle, off = self.form.root(*self.extent, self.radius > 0.0)
         centre = 0.0
@@ -107,9 +107,9 @@ class ConvertibleTable(AroundWeights):
         self.watch_scale()
 
     def _widen(self, shape: float, factor: float = 0.0, centre: float = 0.0) -> bool:
-        """Raise the scale where promises are made: B is off by ``shape``, its J by ``factor``, w by ``centre``.
+        """Raise the scale of a guaranteed version space: B is off by ``shape``, its J by ``factor``, w by ``centre``.
 
-        False, and nothing is changed, where no scale would do: the ball around the old ellipsoid must take its place.
+        False, without a change, where no scale suffices: the ball around the old ellipsoid must replace it.
         """
         if self.radius == 0.0:
             return True
@@ -126,7 +126,7 @@ class ConvertibleTable(AroundWeights):
         return True
 
     def _become_ball(self, centre: float = 0.0) -> None:
-        """Take the ball around an ellipsoid whose shape is lost in rounding: B = I, because no axis of B is longer."""
+        """Change to the ball around an ellipsoid whose shape is lost in rounding: B = I, as no axis of B is longer."""
         numbers = self.numbers
         reach = 1.01 + 2.0 * centre * exp(-0.5 * numbers[slots.LOG_SCALE])
         numbers[slots.LOG_SCALE] += 2.0 * log(reach)
@@ -135,30 +135,27 @@ class ConvertibleTable(AroundWeights):
         numbers[slots.UNCUT] = 1.0
 
     def recover_bounds(self) -> None:
-        """Take from the arrays the bounds that an older file does not have.
-
-        What rounding had done to it before is not known, and not made good; only what comes is kept.
-        """
+        """Compute from the arrays the bounds that an older file lacks; earlier rounding remains unknown."""
         numbers = self.numbers
         if numbers[slots.LOG_SCALE] == -inf:
             numbers[slots.LOG_SCALE] = self.start + log(2.0 * POINT)
         inverse = exp(min(700.0, -numbers[slots.LOG_KEPT]))
         if self.form is not None and numbers[slots.DIM] <= LARGEST_SPECTRUM:
-            # A scale beyond what exp can tell leaves the bound by the volume.
+            # Where exp overflows, the bound by the volume remains.
             with np.errstate(over="ignore", invalid="ignore"):
                 matrix = self.ellipsoid().shape_matrix() * np.exp(-numbers[slots.LOG_SCALE])
             least = float(np.linalg.eigvalsh(matrix)[0]) if np.isfinite(matrix).all() else 0.0
             inverse = min(inverse, 2.0 / least) if least > 0.0 else inverse
         numbers[slots.STEEP] = max(0.0, inverse - 1.0)
         if self.form is not None:
-            # Arrays whose squares overflow, which no learning makes, have infinite bounds.
+            # Learning makes no arrays whose squares overflow; their bounds are infinite.
             with np.errstate(over="ignore"):
                 self.form.recover_bounds(self.linear, *self.extent)
 
     # -- what was learned --------------------------------------------------------------------------------------
 
     def folded(self) -> LinearTable:
-        """The weights with all that the form keeps apart from them added in."""
+        """The weights, including what the form keeps apart from them."""
         return self.linear if self.form is None else self.form.fold(self.linear)
 
     def weights(self, scores: int, rounds: int) -> Floats:

@@ -1,7 +1,7 @@
-"""Weights with a variance each: the growing arrays of the diagonal form.
+"""The table of weights with a variance for each: the diagonal form, with arrays that grow.
 
-Features and classes may be added at any time. Nothing has been learned of them, so that they start with the variance
-that all started with: a one in B, over the common scale.
+Features and classes may be added at any time. They start with the variance with which all weights started: a one in B,
+over the common scale.
 """
 
 from typing import Any
@@ -51,7 +51,7 @@ class DiagonalTable(AroundWeights):
         return moved
 
     def split(self, factor: float) -> None:
-        """Turn one function into two opposite ones, both as uncertain."""
+        """Turn one function into two opposite ones with its variances."""
         self.linear.split(factor)
         self.scores = 2
         self.numbers[DIM] = self.dim
@@ -87,7 +87,7 @@ class DiagonalTable(AroundWeights):
         return {**self.linear.state(scores), "B": self.variances()[:scores].copy(), "numbers": self.numbers.copy()}
 
     def check(self, arrays: FormArrays, name: Any) -> None:
-        """Raise ``ValueError`` unless arrays of a file, in the form of this name, are what learning can have made."""
+        """Raise ``ValueError`` unless a file's arrays, of the form with this name, can come from learning."""
         if name != self.form_name:
             raise ValueError(f"its shape has the form {name!r}, which is not one for its parameters")
         B, numbers = arrays["B"], arrays["numbers"]

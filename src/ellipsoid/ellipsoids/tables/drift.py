@@ -1,6 +1,6 @@
-"""Weights that walk at random, with the Gaussian around them: the growing arrays of the drifting forms.
+"""Tables of weights that walk at random, with the Gaussian around them: the drifting forms, with arrays that grow.
 
-Features and classes may be added at any time, with the variance that they would have, had they always been there.
+Features and classes may be added at any time, with the variance that they would have if they had always been there.
 """
 
 from typing import Any, Self
@@ -38,7 +38,6 @@ class DriftDiagonalTable(DiagonalTable):
         )
 
     def split(self, factor: float) -> None:
-        """Turn one function into two opposite ones, both as uncertain."""
         super().split(factor)
         view = self._oriented(self.touched)
         view[1] = view[0]
@@ -78,7 +77,7 @@ class DriftTable(DiagonalTable):
         super().__init__(linear, kind=DROP, constant=constant)
 
     def _fill(self) -> None:
-        """Bring B to the functions and features there are; no more, since sums must not depend on room to spare."""
+        """Fit B to the functions and features exactly, because sums must not depend on spare capacity."""
         functions, columns = self.scores, 1 + self.width
         many, few = getattr(self, "extent", (0, 0))
         self.extent = functions, columns
@@ -94,7 +93,7 @@ class DriftTable(DiagonalTable):
         self._bind()
 
     def newcomers(self, known: int, new: int) -> tuple[float, float]:
-        """What B is multiplied by where so many coordinates join those known, and the variance of each that joins."""
+        """The factor of B when new coordinates join those known, and the variance of each new one."""
         return 1.0, min(1.0 + float(self.numbers[DRIFTED]) * self.drift, max(1.0, self.ceiling))
 
     def _bind(self) -> None:
@@ -112,7 +111,7 @@ class DriftTable(DiagonalTable):
         return moved
 
     def split(self, factor: float) -> None:
-        """Turn one function into two opposite ones: along what they share, nothing has been learned."""
+        """Turn one function into two opposite ones; nothing has been learned along their sum."""
         self.linear.split(factor)
         own, size = self.B, len(self.B)
         apart = np.eye(size) * self.newcomers(size, size)[1]
@@ -131,7 +130,7 @@ class DriftTable(DiagonalTable):
         return other
 
     def diagonal(self, kind: int) -> DriftDiagonalTable:
-        """The same with a diagonal alone: that of the matrix, or the inverse of that of its inverse."""
+        """A diagonal table with the diagonal of the matrix, or the inverse of that of its inverse."""
         table = DriftDiagonalTable(
             self.linear, kind=kind, constant=self.constant, drift=self.drift, ceiling=self.ceiling
         )
@@ -144,7 +143,7 @@ class DriftTable(DiagonalTable):
         return table
 
     def covariance(self) -> Floats:
-        """B over the coordinates there are."""
+        """B over the coordinates that count."""
         functions, columns = self.extent
         kept = self.B.reshape(functions, columns, functions, columns)[:, self.first :, :, self.first :]
         return kept.reshape(functions * (columns - self.first), -1).copy()

@@ -1,8 +1,8 @@
-"""Weights with a Gaussian N(w, S) around them, S = s B, whose form is chosen once and whose scale is the rule's own.
+"""Tables of weights with a Gaussian N(w, S) around them, S = s B, in a form that never changes.
 
-AROW and its kin shrink S with every update, for as long as there are any. So no form may count on a last downdate, none
-is left because of what all directions together have lost (the digits are lost where a single one is narrow), and B is
-never multiplied to keep it in the range of float64: these rules feel the size of S.
+AROW and similar rules shrink S with every update, without end. So no form may count on a last downdate. Forms are not
+replaced where the volume has become small, because digits are lost only where a single direction is narrow. And B is
+never multiplied to keep it in the range of float64, because the size of S matters to these rules.
 """
 
 from math import inf
@@ -22,20 +22,20 @@ from .table import EllipsoidTable
 
 
 class GaussianTable(EllipsoidTable):
-    """A table in the form ``full``, ``sparse`` or ``sketch`` for good."""
+    """A table in the form ``full``, ``sparse`` or ``sketch``."""
 
     def __init__(self, linear: LinearTable, *, form: str, constant: bool) -> None:
-        # "kept" guards forms that are left where they become inaccurate; these are not.
+        # ``kept`` = 1 because the form never changes.
         super().__init__(linear, columns=inf, kept=1.0, log_scale=0.0, constant=constant, form=form)
         if form == "sparse":
             self.numbers[RESOLUTION], self.numbers[FACTORED] = COARSE_RESOLUTION, 1.0
 
     def lost_preimage(self) -> Floats:
-        """What B^{-1} w has lost because B^{-1} gave up a part of itself."""
+        """What B^{-1} w has lost with what a sketch dropped of B^{-1}."""
         return np.zeros(self.extent)
 
     def diagonal(self, kind: int) -> DiagonalTable:
-        """The same with the diagonal alone of a full B, or the inverse of that of its inverse, as ``kind`` has it."""
+        """A diagonal table with the diagonal of a full B, or the inverse of that of its inverse, by ``kind``."""
         table = DiagonalTable(self.linear, kind=kind, constant=self.constant)
         table.reserve(self.scores, self.width)
         table.numbers[:] = self.numbers
@@ -57,20 +57,18 @@ class SketchTable(GaussianTable):
         self.size = size
 
     def prepare(self) -> None:
-        """Make room for all columns there will ever be."""
         if self.form is None:
             self.start_form(SketchForm, max(8, 2 * self.size))
             self.watch_scale()
 
     def with_more_room(self, form: Form) -> SketchForm:
-        """The largest directions alone."""
+        """The sketch with its largest directions alone."""
         assert isinstance(form, SketchForm)
         return form.compressed(self.size, self.linear.weights(self.scores, 0))
 
     def lost_preimage(self) -> Floats:
-        """What B^{-1} w has lost because B^{-1} gave up a part of itself."""
         return super().lost_preimage() if self.form is None else self.form.arrays["lost"].copy()
 
     def preimage(self) -> Floats:
-        """B^{-1} w as it would be if nothing had been given up: still the sum of the update examples."""
+        """B^{-1} w as if nothing had been dropped: the sum of the update examples."""
         return super().preimage() + self.lost_preimage()

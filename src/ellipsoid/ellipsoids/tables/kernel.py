@@ -1,4 +1,4 @@
-"""The growing arrays of a kernel expansion with an ellipsoid around it."""
+"""The table of a kernel expansion with an ellipsoid around it: arrays that grow, and their copies on a device."""
 
 from collections.abc import Callable
 from math import exp, inf
@@ -30,15 +30,14 @@ from ..shapes.device import MOST_WAITING, DeviceShape
 
 NamedKernel = tuple[str, float | None, float, float]
 
-# Rows are as long as a multiple of this. Vectors then have no rest that is summed apart, so that a sum does not change
-# when features are added that its rows do not have.
+# Rows are padded to a multiple of this. Then no remainder of a vector is summed separately, and no sum changes when
+# features are added that its rows do not have.
 STRIDE = 64
 
-
-# What a copy of a table knows of devices.
+# The state of a copy of a table that uses no device.
 ON_THE_CPU = dict.fromkeys(("device", "ahead", "shape", "waiting"))
 
-# Stored examples from which a device keeps S: a step there costs some launches, whatever its size.
+# From so many stored examples on, a device may hold S: a step there costs a few launches, whatever the size of S.
 LARGE_SHAPE = 1024
 
 
@@ -46,7 +45,7 @@ class KernelTable(Table):
     """Support patterns, their coefficients and the Gram form over the first of them.
 
     ``kernel`` is the name and parameters of a kernel, gamma None for one over the number of features; ``columns`` is
-    how many downdates will come, ``constant`` what the constant feature adds to a kernel value.
+    the number of downdates to come, ``constant`` what the constant feature adds to a kernel value.
     """
 
     by_class = True
@@ -60,9 +59,9 @@ class KernelTable(Table):
         if columns == 0:
             self.numbers[slots.COMPLETE] = 1.0
         self.device: DevicePatterns | None = None
-        # What a device has made of the rows that come next.
+        # The kernel values that a device has made for the coming rows.
         self.ahead: tuple[Any, ...] | None = None
-        # S, where a device has it, and what the loop needs to wait for it.
+        # S where a device holds it, and what a loop needs that stops for its products.
         self.shape: DeviceShape | None = None
         self.waiting: tuple[Floats, ...] | None = None
         self.arrays = self._allocate(0, 0, 0)
@@ -80,14 +79,14 @@ class KernelTable(Table):
 
     @property
     def stride(self) -> int:
-        """How long a row is: the constant feature, the others, and zeros."""
+        """The length of a row: the constant feature, the others, and zeros."""
         return -(-(1 + self.width) // STRIDE) * STRIDE
 
     def _bind(self) -> None:
         self.rep = self._bound(self.arrays)
 
     def _bound(self, arrays: dict[str, Floats]) -> Any:
-        """What the loop needs to run on these arrays."""
+        """The compiled part of these arrays."""
         scratch = (np.zeros(self.stride), np.zeros(len(arrays["SV"])), np.zeros((2, max(1, len(arrays["pairs"])))))
         rep: Any = KernelGram(
             self.make_kernel(), float(self.constant), arrays["SV"], arrays["coef"], arrays["late"],
@@ -108,10 +107,10 @@ class KernelTable(Table):
         return KERNELS[name](1.0 / max(1, self.width) if gamma is None else gamma, degree, coef0)
 
     def _resize(self, patterns: int, stored: int, shape: DeviceShape | None) -> None:
-        """Have so much room, and S in this shape on a device, or for None here; until that is done nothing changes."""
+        """Set the capacities, and where S is: on a device in this shape, or here for None; all at once."""
         arrays = self._allocate(patterns, stored, stored if shape is None else 0)
         old = self.arrays if shape is self.shape else self.arrays | {"S": self.S()}
-        # On a device S is multiplied, which is what devices are good at; and so it comes back.
+        # A device holds S itself and no factor, because it multiplies faster than it solves.
         factored = self.numbers[slots.FACTORED] if shape is self.shape else 0.0
         for name, array in old.items():
             common = tuple(slice(0, min(a, b)) for a, b in zip(array.shape, arrays[name].shape, strict=True))
@@ -121,7 +120,7 @@ class KernelTable(Table):
 
     @property
     def _rooms(self) -> tuple[int, int]:
-        """Patterns and stored examples for which there is room."""
+        """The capacities for patterns and for stored examples."""
         return len(self.arrays["SV"]), len(self.arrays["pairs"])
 
     def reserve(self, scores: int, width: int) -> bool:
@@ -132,14 +131,12 @@ class KernelTable(Table):
         return True
 
     def prepare(self) -> None:
-        """Make a little room before the first row."""
         if len(self.arrays["SV"]) == 0:
             self._resize(64, 16, self.shape)
         if self.shape is not None and self.device is None:
             self._resize(*self._rooms, None)
 
     def grow(self, rows: Any, t: int) -> None:
-        """Double what is full."""
         patterns, stored = self._rooms
         self._resize(
             2 * patterns if self.numbers[slots.CUTS] >= patterns else patterns,
@@ -148,7 +145,6 @@ class KernelTable(Table):
         )
 
     def split(self, factor: float) -> None:
-        """Turn a binary run into the same run with two opposite functions."""
         self.reserve(2, self.width)
         for name in ("coef", "late"):
             array = self.arrays[name]
@@ -160,7 +156,7 @@ class KernelTable(Table):
         self._bind()
 
     def S(self) -> Floats:
-        """S over the stored examples, wherever it is kept."""
+        """S over the stored examples, from the device if that holds it."""
         return coefficients_of(self.arrays, self.numbers) if self.shape is None else self.shape.whole()
 
     @property
@@ -188,9 +184,9 @@ class KernelTable(Table):
         return coef - self.arrays["late"][: self.used] / rounds if self.average and rounds else coef.copy()
 
     def preimage_products(self) -> tuple[Floats, Floats, float]:
-        """|w|^2, <w, h> and |h|^2 for h = B^{-1} w, the sum of the update examples that made w; what each of them
-        would be if nothing cancelled, which is what roundings are shares of; and the share that kernel values are off
-        by where they were made of products, as on a device.
+        """|w|^2, <w, h> and |h|^2 for h = B^{-1} w, the sum of the update examples that made w; what each would be
+        without cancellation, which rounding errors are relative to; and the relative error of kernel values that were
+        made of products, as on a device.
         """
         stored = self.stored
         SV, coef = self.arrays["SV"][: self.used], self.arrays["coef"][: self.used]
@@ -216,7 +212,7 @@ class KernelTable(Table):
             h[k, int(block)] += sign * extra[k]
             if rival_sign:
                 h[k, int(rival)] += rival_sign * extra[k]
-        # No kernel value is larger than the product of the lengths of its two patterns.
+        # A kernel value is at most the product of the lengths of its two patterns.
         far_w, far_h = lengths @ np.abs(coef), lengths @ np.abs(h)
         products = [np.vdot(coef, scores), np.vdot(h, scores), np.vdot(h, K @ h)]
         uncancelled = np.array([far_w @ far_w, far_h @ far_w, far_h @ far_h])
@@ -225,15 +221,15 @@ class KernelTable(Table):
     # -- on a device -------------------------------------------------------------------------------------------
 
     def rows(self, some: slice) -> Floats:
-        """Some of the patterns as a device reads them."""
+        """Some of the patterns, without the constant feature."""
         return self.arrays["SV"][some, 1 : 1 + self.width]
 
     def squared_norms(self, some: slice) -> Floats:
-        """Of these."""
+        """Their squared norms."""
         return squared_row_norms(np.ascontiguousarray(self.rows(some)))
 
     def block(self, rows: Dense | CSR, picks: Picks) -> Block:
-        """Rows of a chunk, ready for kernel values."""
+        """Rows of a chunk, prepared for kernel values."""
         return (SparsePatterns if isinstance(rows, CSR) else DensePatterns)(self.width).block(rows, picks, NO_COLUMNS)
 
     def scores_on_device(self, block: Block, coef: Floats) -> Floats:
@@ -245,9 +241,9 @@ class KernelTable(Table):
         return out.T
 
     def look_ahead(self, rows: Dense | CSR, picks: Picks, tally: Floats, may_wait: bool) -> None:
-        """Let the loop run on values from the device, over these rows and no others, until ``look_back``.
+        """Let the loop use kernel values from the device, over these rows and no others, until ``look_back``.
 
-        Where it ``may_wait``, and S is large, that is on the device too.
+        If the loop ``may_wait`` and S is large, S is put on the device too.
         """
         assert self.device is not None
         device, kernel, stored = self.device, self.make_kernel(), self.stored
@@ -265,19 +261,19 @@ class KernelTable(Table):
         if self.shape is not None:
             self.shape.reserve(stored + size)
             self.waiting = (np.zeros(6), tally, self.numbers.copy(), tally.copy())
-            # There the loop cannot stop for room.
+            # A loop that waits cannot stop for room.
             rooms, needed = self._rooms, (self.used + size, stored + size)
             if any(less < more for less, more in zip(rooms, needed, strict=True)):
                 self._resize(2 * max(rooms[0], needed[0]), 2 * max(rooms[1], needed[1]), self.shape)
         self._bind()
 
     def shape_on_device(self) -> DeviceShape:
-        """S there: the one that learns, or a copy."""
+        """S on the device: the one that learns, or a copy."""
         assert self.device is not None
         return self.shape or DeviceShape(self.device.arrays, self.S())
 
     def variances(self, shape: DeviceShape, block: Block, who: NDArray[np.int64], signs: Floats) -> Floats:
-        """z'Bz for the rows x of a block, by the device: z = sum_i signs[i] (e_who[t, i] (x) x)."""
+        """z'Bz from the device for the rows x of a block: z = sum_i signs[i] (e_who[t, i] (x) x)."""
         assert self.device is not None
         device, kernel, stored = self.device, self.make_kernel(), self.stored
         arrays = device.arrays
@@ -292,7 +288,7 @@ class KernelTable(Table):
         return np.maximum(left, exp(self.numbers[slots.LOG_KEPT]) * length)
 
     def waits(self) -> bool:
-        """Does a row wait for S? Then everything is as it was before that row."""
+        """Does a row wait for S? If so, everything is reset to before that row."""
         if self.waiting is None or not self.waiting[0][WAITS]:
             return False
         wait, tally, before, sums_before = self.waiting
@@ -321,12 +317,12 @@ class KernelTable(Table):
             self.shape.extend(found, wait[FACTOR])
 
     def look_back(self) -> None:
-        """Let the loop make kernel values itself again."""
+        """Let the loop make its kernel values again."""
         self.ahead = self.waiting = None
         self._bind()
 
     def after_rollback(self) -> None:
-        """A device may know patterns that were taken back."""
+        # The device may hold patterns that were taken back.
         if self.device is not None:
             self.device.shrink(self.used)
 
@@ -336,7 +332,6 @@ class KernelTable(Table):
         return found
 
     def weights(self, scores: int, rounds: int) -> Floats:
-        """There is no weight vector to hand out."""
         raise AttributeError("a kernel model has no coef_ and no intercept_; use support_vectors_ and dual_coef_")
 
     def predictor(self, rounds: int) -> Any:

@@ -1,12 +1,12 @@
-"""Weights with an ellipsoid of all functions that fit every row to within a noise: the growing arrays of `rules.slab`.
+"""The table of `rules.slab`: weights with an ellipsoid of all functions that fit every row to within a noise.
 
-Of features that come later it is known that their weights began in the start ball and moved by ``drift`` a row, so
-that their length is at most some r. Where the d weights known lie in the ellipsoid P, all of them lie in
+The weights of features that come later began in the start ball and moved by ``drift`` a row, so that their length is at
+most some r. If the d known weights lie in the ellipsoid P, all weights lie in
 
-    diag(t P, t / (t - 1) r^2 I),     t = 1 + n / d  for n new ones: the least volume,
+    diag(t P, t / (t - 1) r^2 I),     t = 1 + n / d  for n new ones, which gives the least volume,
 
-because the two squared distances, each at most 1, count 1 / t and 1 - 1 / t. One by one or all at once, P grows by the
-ratio of the dimensions. (As many cuts of the larger space would have made room for the new ones without end.)
+because the two squared distances, each at most 1, count 1 / t and 1 - 1 / t. Whether features come one by one or all at
+once, P grows by the ratio of the dimensions. (The same cuts in the larger space would enlarge it without end.)
 """
 
 from contextlib import suppress
@@ -51,11 +51,11 @@ class SlabTable(DriftTable):
 
     @property
     def longest(self) -> float:
-        """The most length that the truth can have by now."""
+        """The largest length that the truth can have by now."""
         return float(self.radius + self.numbers[slots.ASKED] * self.drift)
 
     def newcomers(self, known: int, new: int) -> tuple[float, float]:
-        """See above; without any cut the ball is still one of all coordinates."""
+        """See above; before the first cut the ball simply gets more coordinates."""
         square = max(self.longest**2, TINY) * OUTWARDS
         known -= 0 if self.constant else 1
         if known < 1 or not self.numbers[slots.CUTS]:
@@ -66,7 +66,7 @@ class SlabTable(DriftTable):
         self.rep = self.part(self.linear.rep, self.B, self.numbers, self.x, self.Bz)
 
     def settle(self) -> None:
-        """Deal with an empty intersection that the rule halted on."""
+        """Raise or start again, where the rule has halted on an empty intersection."""
         if not self.numbers[slots.HALT]:
             return
         proof = self.numbers[slots.LAST_PROOF]
@@ -82,7 +82,7 @@ class SlabTable(DriftTable):
         self.B[:] = np.eye(len(self.B)) * max(self.radius**2, TINY)
         if not self.constant:
             self.B[0, 0] = 0.0
-        # The order to halt is the last to go: if this is broken off, it is done again.
+        # HALT is cleared last: if this is interrupted, it is done again.
         self.numbers[slots.HALT] = 0.0
 
     def finish(self) -> None:

@@ -1,16 +1,16 @@
-"""Weights with an ellipsoid around them: which form B is kept in, when it changes, and how it grows.
+"""The table of weights with an ellipsoid around them: which form stores its matrix B, when that changes, how it grows.
 
-    sparse rows                               Gram over the examples, weights implicit; but dense forms, where they fit,
-                                              if prod(1 - kappa) can fall below 1e-3
+    sparse rows                               Gram over the examples, weights implicit; but a dense form, where one
+                                              fits, if prod(1 - kappa) can fall below 1e-3
     column count beyond dim / 2               full, where a dim x dim matrix is reasonable
     prod(1 - kappa) can fall below 1e-3       product
     one function (binary)                     column
     several functions                         Gram
 
-The choice is made at the first row and again where the loop stops because a form is full or has become inaccurate.
+The form is chosen at the first row, and again when the loop stops because a form is full or has become inaccurate.
 Features and classes may be added at any time: all earlier directions are zero there, so that B is the identity on them
-and the ellipsoid is one that cuts in the larger space would have given. Only cuts of least volume in one dimension are
-none of a larger space: they leave an interval, and say nothing of what is to come. See `from_an_interval`.
+and the same cuts in the larger space would have given this ellipsoid. Only a cut of least volume in one dimension has
+no equal in a larger space, because it leaves an interval: see `from_an_interval`.
 """
 
 from contextlib import suppress
@@ -37,7 +37,7 @@ from .conversion import ConvertibleTable
 FORMS: dict[str, type[Form]] = {
     form.name: form for form in (ColumnForm, ProductForm, GramForm, FullForm, SparseGramForm, SketchForm)
 }
-# Not made on our own account: a full matrix of more rows (134 MB), a product of more numbers for sparse rows (32 MB).
+# Not chosen automatically: a full matrix of more rows (134 MB), a product of more numbers for sparse rows (32 MB).
 LARGEST_FULL, LARGEST_PRODUCT = 4096, 1 << 22
 
 
@@ -48,15 +48,15 @@ class EmptyVersionSpace(ValueError):
 class EllipsoidTable(ConvertibleTable):
     """Linear functions and the ellipsoid {q : (q - w)' P^{-1} (q - w) <= 1} around them, P = s B.
 
-    ``columns`` is how many downdates will come (infinite: unknown), ``kept`` what they leave of a direction at the
-    least, ``log_scale`` the start's log s, ``constant`` whether the constant feature counts. ``form`` forces a form;
-    ``raises`` makes an empty intersection an error where the rule halts on it, instead of a restart. ``radius`` is that
-    of the start ball where the ellipsoid must hold what it should, whatever rounding does; 0 where nothing is promised.
-    ``least_volume`` says that cuts are of the least volume in the dimension that there is.
+    ``columns`` is the number of downdates to come (infinite: unknown), ``kept`` what they leave at least of a
+    direction, ``log_scale`` the start's log s, ``constant`` whether the constant feature counts. ``form`` forces a
+    form; ``raises`` makes an empty intersection an error where the rule halts on it, instead of a restart. ``radius``
+    is that of the start ball if the ellipsoid is a guaranteed version space, else 0. ``least_volume`` says that cuts
+    have the least volume in the present dimension.
     """
 
-    # Mixtures of shards that had metrics of their own: by how much the sum of their update examples, each times its
-    # weight in the margin certificate, exceeds P^{-1} w / D. It is of the size of the functions and columns of then.
+    # Mixtures of shards with metrics of their own: by how much the sum of their update examples, each times its weight
+    # in the margin certificate, exceeds P^{-1} w / D, for the functions and columns at the time of mixing.
     offset: Floats | None = None
 
     def __init__(  # noqa: PLR0913 (every property of a run once)
@@ -82,7 +82,7 @@ class EllipsoidTable(ConvertibleTable):
 
     @property
     def form_name(self) -> str | None:
-        """How model files call the form."""
+        """The form's name in model files."""
         return None if self.form is None else self.form.name
 
     def reserve(self, scores: int, width: int) -> bool:
@@ -102,7 +102,7 @@ class EllipsoidTable(ConvertibleTable):
         return moved
 
     def from_an_interval(self) -> None:
-        """Give an interval of one coordinate its new ones: 2 P holds it times the start ball of the others."""
+        """Extend an interval to new coordinates: 2 P contains its product with the start ball of those."""
         scale = max(self.numbers[slots.LOG_SCALE], self.start) + log(2.0)
         scale += 4.0 * U * (1.0 + abs(scale))
         self.numbers[slots.WIDENED] += scale - self.numbers[slots.LOG_SCALE]
@@ -110,14 +110,14 @@ class EllipsoidTable(ConvertibleTable):
 
     def prepare(self) -> None:
         if self.form is None:
-            # Room at once for all downdates where they are few; elsewhere a full form makes way for a better one.
+            # A few downdates get their room at once; elsewhere a better form may replace one that is full.
             few = self.columns < inf and self.kept >= slots.LEAST_KEPT
             self.start_form(self.forced or self._choose(), 32 if few else 8)
             self.watch_scale()
 
     def _choose(self) -> type[Form]:
         if not self.by_class:
-            # Only dense factors keep their digits where little is kept of a direction.
+            # Where little is left of a direction only dense factors keep their digits.
             if self.kept >= slots.LEAST_KEPT or self.columns * self.dim > LARGEST_PRODUCT:
                 return SparseGramForm
             self.linear = self.linear.by_functions()
@@ -128,7 +128,7 @@ class EllipsoidTable(ConvertibleTable):
         return ColumnForm if self.scores == 1 else GramForm
 
     def grow(self, rows: Any, t: int) -> None:
-        """What the loop stopped for: an empty intersection, more room, or another form."""
+        """Handle an empty intersection, make more room, or change the form: the loop has stopped for one of these."""
         self.settle()
         if self.numbers[slots.CUTS] >= len(self.rounds):
             self.rounds = np.concatenate([self.rounds, np.zeros(len(self.rounds))])
@@ -151,7 +151,7 @@ class EllipsoidTable(ConvertibleTable):
         self.bind()
 
     def with_more_room(self, form: Form) -> Form:
-        """A form that is full, with room for another downdate."""
+        """A full form with room for more downdates."""
         return form.enlarged(self._room(type(form), 2 * form.room.downdates))
 
     def split(self, factor: float) -> None:
@@ -171,7 +171,7 @@ class EllipsoidTable(ConvertibleTable):
             self.bind()
 
     def settle(self) -> None:
-        """Deal with an empty intersection that the rule halted on."""
+        """Raise or start again, where the rule has halted on an empty intersection."""
         if self.numbers[slots.HALT]:
             if self.raises:
                 self.numbers[slots.HALT] = 0.0
@@ -187,8 +187,8 @@ class EllipsoidTable(ConvertibleTable):
             self.settle()
 
     def restart(self) -> None:
-        """Back to the start ball, with the flags of empty intersections kept."""
-        # The order to halt is the last to go: if this is broken off, it is done again from the start.
+        """Return to the start ball, and keep the record of empty intersections."""
+        # HALT is cleared last: if this is interrupted, it is done again from the start.
         proof = self.numbers[slots.LAST_PROOF]
         if proof and proof not in self.changes[-1:]:
             self.changes = np.append(self.changes, proof)
@@ -217,7 +217,7 @@ class EllipsoidTable(ConvertibleTable):
         return weights if self.form is None else self.form.solve(weights)
 
     def whole_offset(self) -> Floats:
-        """What mixing has put apart, for the functions and columns of now."""
+        """``offset`` for the present functions and columns."""
         found = np.zeros(self.extent)
         if self.offset is not None:
             found[: self.offset.shape[0], : self.offset.shape[1]] = self.offset
@@ -229,7 +229,7 @@ class EllipsoidTable(ConvertibleTable):
         return held if self.offset is None else held + exp(-self.numbers[slots.LIFTED]) * self.whole_offset()
 
     def hold(self, W: Floats, U: Floats | None) -> None:
-        """Take other weights, and sums for their averages, with the ellipsoid as it is."""
+        """Replace the weights, and the sums for their averages; the ellipsoid stays."""
         self.prepare()
         assert self.form is not None
         self.form.forget_debts()
@@ -250,7 +250,7 @@ class EllipsoidTable(ConvertibleTable):
         return arrays if self.form is None else arrays | self.form.save(1 + self.width)
 
     def check(self, arrays: FormArrays, name: Any) -> None:
-        """Raise ``ValueError`` unless arrays of a file, in the form of this name, fit the functions and features."""
+        """Raise ``ValueError`` unless a file's arrays, of the form with this name, fit the functions and features."""
         numbers = slots.checked_numbers(arrays, len(arrays["rounds"]))
         if numbers[slots.DIM] != self.dim:
             raise ValueError(f"its ellipsoid has dimension {numbers[slots.DIM]:g}, its weights have {self.dim}")
@@ -262,7 +262,7 @@ class EllipsoidTable(ConvertibleTable):
         if name not in FORMS:
             raise ValueError(f"its shape has the unknown form {name!r}")
         kind, forced = FORMS[name], self.forced
-        # A form that has lost its digits gave way to products, whatever was asked for.
+        # A product replaces a form that loses digits, also one that was asked for.
         allowed = forced is None or forced is kind or (forced.gives_way and kind is ProductForm)
         if kind.by_class != self.by_class or not allowed:
             raise ValueError(f"its shape has the form {name!r}, which is not one for its weights and parameters")
@@ -283,14 +283,14 @@ class EllipsoidTable(ConvertibleTable):
         if len(arrays["numbers"]) < slots.STATE_SIZE:
             if self.radius:
                 self.recover_bounds()
-            # From here on the file is one of today.
+            # An older file has become one of the present version.
             arrays["numbers"] = self.numbers.copy()
             if self.form is not None:
                 now = self.form.save(1 + self.width)
                 arrays |= {name: now[name] for name in now if name.removeprefix("form_") in SINCE_VERSION_2}
 
     def _bind(self) -> None:
-        # One array, which joblib gives back as two.
+        # One array of which joblib makes two.
         if self.form is not None:
             self.form.numbers = self.numbers
         self.rep = None
