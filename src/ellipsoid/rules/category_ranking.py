@@ -138,7 +138,7 @@ def common_threshold(n, Y, t, scores, floor, lowest, top):
 
 @helper(inline=False)
 def own_threshold(n, Y, t, scores, floor, kind, whole, top):  # noqa: PLR0913 (a row of labels, and where they are)
-    """The threshold that labels of a kind exceed by ``whole`` in all: downwards the right ones (1), upwards the others."""
+    """The threshold that labels of a kind exceed by ``whole`` in all: the right ones (1) downwards, others upwards."""
     sign = -1.0 if kind == 1 else 1.0
     # Newton's method on a convex, piecewise linear sum, from the side where it is too large: it ends at the root.
     found = sign * top - whole
