@@ -263,7 +263,7 @@ class _Run:
         with stream_progress(type(self.model).__name__, lines=self.options["progress"]) as tick:
             for rows in self._passes():
                 recorder = recorder_for(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
-                recorder.stops, recorder.met = recorder.bounds, position.row
+                recorder.stops, recorder.seen = recorder.bounds, position.row
                 errors_before, saved_at = position.errors, monotonic()
                 counted_before = position.rows - position.weightless
                 left = in_steps(without_first(rows, position.row), position.row, self.every[0])

@@ -51,10 +51,10 @@ def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, wei
 
 
 @contextmanager
-def numbered_in_stream(late: DelayedLabels | None, numbers: Any) -> Iterator[None]:
+def numbered_in_stream(delayed: DelayedLabels | None, numbers: Any) -> Iterator[None]:
     """Within it an error that names a row gives its number in the stream; ``numbers`` are those of the next rows."""
-    if late is not None:
-        late.numbers = numbers = np.concatenate([late.numbers, numbers])
+    if delayed is not None:
+        delayed.numbers = numbers = np.concatenate([delayed.numbers, numbers])
     try:
         yield
     except ValueError as error:
@@ -64,8 +64,8 @@ def numbered_in_stream(late: DelayedLabels | None, numbers: Any) -> Iterator[Non
         if numbered_error is not error or numbers[0] == 0:
             raise
         raise ValueError(f"{error} (rows counted from row {numbers[0]} of the stream)") from error
-    if late is not None:
-        late.numbers = numbers[len(numbers) - len(late.labels) :]
+    if delayed is not None:
+        delayed.numbers = numbers[len(numbers) - len(delayed.labels) :]
 
 
 def drop_zero_weight_rows(first: int, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
@@ -108,12 +108,12 @@ class DelayedLabels:
     """A learner and the rows that it has predicted and not learned yet, at most ``delay`` of them.
 
     >>> from ellipsoid.estimators import Perceptron
-    >>> late = DelayedLabels(Perceptron(), delay=2)
+    >>> delayed = DelayedLabels(Perceptron(), delay=2)
     >>> X, y = np.array([[1.0], [-1.0], [1.0], [-1.0]]), np.array([1, 0, 1, 0])
-    >>> late.learn_predict(X, y, None).tolist()  # before row 3 only row 0 was learned
+    >>> delayed.learn_predict(X, y, None).tolist()  # before row 3 only row 0 was learned
     [None, None, None, 1]
-    >>> late.finish()
-    >>> late.model.t_
+    >>> delayed.finish()
+    >>> delayed.model.t_
     4
     """
 

@@ -102,7 +102,7 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
     )
     recorder: Any = recorder_for(model, n_rows, window, classes, bounds)
     row = 0
-    recorder.late, recorder.metric, recorder.log = DelayedLabels(model, delay) if delay else None, metric, log
+    recorder.delayed, recorder.metric, recorder.log = DelayedLabels(model, delay) if delay else None, metric, log
     for chunk in stream.chunks(chunk_size):
         X, y, weight = chunk.X, chunk.y, chunk.weights
         if y is None:
@@ -117,8 +117,8 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
             progress(recorder.rows, n_rows)
     if recorder.rows == 0:
         raise ValueError(f"{stream.name} has no rows")
-    if recorder.late is not None:
-        recorder.late.finish()
+    if recorder.delayed is not None:
+        recorder.delayed.finish()
     recorder.write_log()
     return recorder.result()
 

@@ -31,13 +31,13 @@ class Recorder:
     bounds = False
     classes: Any = None
     # Rows of the stream so far, those of weight 0 among them.
-    met = 0
-    late: DelayedLabels | None = None
+    seen = 0
+    delayed: DelayedLabels | None = None
     metric: Any = None
     log: Callable[..., Any] | None = None
     rows = logged = 0
     seconds = 0.0
-    weighed = False
+    has_weights = False
 
     def __init__(self, model: Any, n_rows: int | None, window: int) -> None:
         self.model, self.window = model, window
@@ -62,8 +62,8 @@ class Recorder:
 
     def feed(self, X: Any, y: Any, weight: Any = None) -> None:
         """Predict, then learn, the rows of a chunk; those of weight 0 are passed over."""
-        self.weighed |= weight is not None
-        first, self.met = self.met, self.met + len(y)
+        self.has_weights |= weight is not None
+        first, self.seen = self.seen, self.seen + len(y)
         numbers, X, y, weight = drop_zero_weight_rows(first, X, y, weight)
         if len(y) == 0:
             return
@@ -74,17 +74,17 @@ class Recorder:
             part = slice(start, stop)
             own = None if weight is None else weight[part]
             began = perf_counter()
-            with numbered_in_stream(self.late, numbers[part]):
+            with numbered_in_stream(self.delayed, numbers[part]):
                 predicted = self.predictions(X if stop - start == len(y) else X[part], y[part], own)
             self.add(predicted, y[part], perf_counter() - began, own)
             self.classes, start = None, stop
 
     def predict_then_learn(self, model: Any, X: Any, y: Any, weight: Any) -> Any:
         """The predictions of rows, each made before its row is learned, at once or with delay."""
-        if self.late is None:
+        if self.delayed is None:
             return predict_then_learn(model, X, X, y, self.classes, weight)
-        self.late.model = model
-        return self.late.learn_predict(X, y, self.classes, weight)
+        self.delayed.model = model
+        return self.delayed.learn_predict(X, y, self.classes, weight)
 
     def update_metric(self, predicted: Any, y: Any) -> None:
         """Hand predictions to the metric; rows before anything was learned have none."""
@@ -149,7 +149,7 @@ class ErrorRecorder(Recorder):
     def predictions(self, X: Any, y: Any, weight: Any) -> Any:
         if self.sets is None:
             return super().predictions(X, y, weight)
-        if self.late is None and not isinstance(X, list):
+        if self.delayed is None and not isinstance(X, list):
             predicted, sizes, held = self.model.learn_predict_set(X, y, classes=self.classes, sample_weight=weight)
         else:
             model = AnswerRecorder(self.model)
@@ -234,8 +234,8 @@ class ErrorRecorder(Recorder):
             label_counts=self.confusion.counts,
             repeat_errors=self.confusion.repeat_errors,
             majority_errors=self.confusion.majority_errors,
-            total_weight=self.total_weight if self.weighed else None,
-            weighted_errors=self.weighted_errors if self.weighed else None,
+            total_weight=self.total_weight if self.has_weights else None,
+            weighted_errors=self.weighted_errors if self.has_weights else None,
             **dict(zip(("covered_rows", "answered_rows", "answered_errors"), self.sets or (), strict=False)),
         )
 

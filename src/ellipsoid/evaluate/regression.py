@@ -66,14 +66,14 @@ class RegressionRecorder(Recorder):
         self.recent = np.zeros(0)
 
     def feed(self, X: Any, y: Any, weight: Any = None) -> None:
-        with original_row_numbers(lambda: range(self.met, self.met + len(y))):
+        with original_row_numbers(lambda: range(self.seen, self.seen + len(y))):
             y = numbers_of(y, len(y))
         super().feed(X, y, weight)
 
     def predictions(self, X: Any, y: Any, weight: Any) -> Any:
         if not hasattr(self.model, "learn_predict_interval"):
             return super().predictions(X, y, weight)
-        if self.late is None and not isinstance(X, list):
+        if self.delayed is None and not isinstance(X, list):
             predicted, low, high = self.model.learn_predict_interval(X, y, sample_weight=weight)
             self._judge(low, high, y)
             return predicted

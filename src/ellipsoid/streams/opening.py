@@ -64,65 +64,65 @@ def open_stream(source: Any, **options: Any) -> Stream:
         if options:
             raise ValueError(f"{source.name} is open already: give {', '.join(options)} where it is opened")
         return source
-    asked = Options(**options)
+    chosen = Options(**options)
     if isinstance(source, str | os.PathLike):
-        return _named(os.fspath(source), asked)
+        return _open_name(os.fspath(source), chosen)
     if hasattr(source, "read"):
         if isinstance(source.read(0), str):
             raise TypeError("a stream is read from bytes, and this file is open as text: open it with 'rb'")
-        return _bytes(Origin(source), asked, asked.format)
+        return _open_bytes(Origin(source), chosen, chosen.format)
     if isinstance(source, Dataset):
-        return _dataset(source, asked)
+        return _open_dataset(source, chosen)
     if isinstance(source, tuple) and len(source) == 2:
         X, y = source
         if isinstance(X, list) and X and isinstance(X[0], dict):
             if len(X) != len(y):
                 raise ValueError(f"y has {len(y)} labels for the {len(X)} rows of X")
-            return Stream("stream", Examples(list(zip(X, y, strict=True)), asked), asked)
-        _refuse_columns("arrays", asked)
-        return Stream("arrays", ArrayRows(*source), asked)
+            return Stream("stream", Examples(list(zip(X, y, strict=True)), chosen), chosen)
+        _refuse_columns("arrays", chosen)
+        return Stream("arrays", ArrayRows(*source), chosen)
     if isinstance(source, Iterable):
         from .sets.deformed import DeformedDigits
 
         if isinstance(source, DeformedDigits):
-            return _deformed(source, asked)
-        return Stream("stream", Examples(source, asked), asked)
+            return _open_deformed(source, chosen)
+        return Stream("stream", Examples(source, chosen), chosen)
     raise TypeError(
         "a stream must be a path, '-', an open binary file, a data set or its name, a pair (X, y), or an iterable of "
         f"chunks (X, y) or examples (x, y), got {type(source).__name__}"
     )
 
 
-def _named(name: str, options: Options) -> Stream:
+def _open_name(name: str, options: Options) -> Stream:
     if name == "-":
-        return _bytes(Origin(name), options, options.format)
+        return _open_bytes(Origin(name), options, options.format)
     path = Path(name)
     format = options.format or SUFFIX.get(Path(stem(path.name)).suffix)
     if not path.exists():
         if format is None and not path.suffix:
-            return _dataset_named(name, options)
+            return _open_dataset_name(name, options)
         raise FileNotFoundError(f"no file {name!r}, and no data set of that name (there are {', '.join(names())})")
-    return _bytes(Origin(path), options, format)
+    return _open_bytes(Origin(path), options, format)
 
 
-def _dataset_named(text: str, options: Options) -> Stream:
+def _open_dataset_name(text: str, options: Options) -> Stream:
     name, settings = parse_name(text) if text.partition(":")[0] in names() else (text, {})
     if name == DEFORMED:
-        return _deformed(stream(name, device=options.device, **settings), options)
+        return _open_deformed(stream(name, device=options.device, **settings), options)
     if not settings:
-        return _dataset(load(name), options)
+        return _open_dataset(load(name), options)
     _refuse_columns(name, options)
     test = None if name in RECIPES else load(name, seed=settings.get("seed")).test
     X, y = stream(name, **settings)
     return Stream(name, ArrayRows(X, y, "a data set"), options, test=test)
 
 
-def _deformed(digits: Any, options: Options) -> Stream:
+def _open_deformed(digits: Any, options: Options) -> Stream:
     _refuse_columns(DEFORMED, options)
     return Stream(DEFORMED, digits, options, test=digits.test)
 
 
-def _dataset(data: Dataset, options: Options) -> Stream:
+def _open_dataset(data: Dataset, options: Options) -> Stream:
     _refuse_columns(data.name, options)
     return Stream(data.name, ArrayRows(*data.train, "a data set"), options, test=data.test)
 
@@ -141,7 +141,7 @@ def _refuse_columns(name: str, options: Options, labels: bool = False) -> None:
             )
 
 
-def _bytes(origin: Origin, options: Options, format: str | None) -> Stream:
+def _open_bytes(origin: Origin, options: Options, format: str | None) -> Stream:
     try:
         format = format or sniff(origin.peek(), origin.name)
     except NoRows:
@@ -154,10 +154,10 @@ def _bytes(origin: Origin, options: Options, format: str | None) -> Stream:
     if format in ("parquet", "npy", "npz") and (origin.path is None or packed):
         raise ValueError(f"{origin.name}: {format} is read from a file that is not compressed as a whole")
     ahead = format in ("parquet", "arrow")
-    return Stream(origin.name, _format(origin, options, format), options, origin=origin, ahead=ahead)
+    return Stream(origin.name, _reader(origin, options, format), options, origin=origin, ahead=ahead)
 
 
-def _format(origin: Origin, options: Options, format: str) -> Format:
+def _reader(origin: Origin, options: Options, format: str) -> Format:
     _, module, name = _READERS[format]
     reader = getattr(import_module(f".readers.{module}", __package__), name)
     found: Format = reader(origin, options, format) if name == "ArrowTable" else reader(origin, options)

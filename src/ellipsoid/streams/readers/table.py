@@ -92,7 +92,7 @@ class Csv(ScannedText):
             if line and self._cells is not None:
                 kinds = np.zeros(len(self._cells), dtype=np.int64)
                 scan.classify(block.text, position, block.stop, ord(self._delimiter), kinds)
-                self._arrange(self.header, kinds)
+                self._assign(self.header, kinds)
                 return position
             position = end + 1
         return block.stop
@@ -119,31 +119,30 @@ class Csv(ScannedText):
             for j, cell in enumerate(features)
         )
 
-    def _arrange(self, names: list[str] | None, found: Any) -> None:
+    def _assign(self, names: list[str] | None, found: Any) -> None:
         """Give each column its purpose; ``found`` is what its cells show, which counts where no option decides."""
         options, width = self.options, len(found)
         if names is not None and len(set(names)) < width and (options.label or options.weights or options.columns):
             raise ValueError(f"{self.origin.name} has two columns of one name: {', '.join(names)}")
         label = self._find(names, options.label, "label") if options.label is not None else width - 1
-        chosen = list(
-            range(width) if options.columns is None else [self._find(names, c, "columns") for c in options.columns]
-        )
-        heavy = None if options.weights is None else self._find(names, options.weights, "weights")
-        chosen = [j for j in chosen if j != heavy]
-        keys = [str(j) for j in range(width)] if names is None else list(names)
-        for j, count in enumerate(map(Counter(keys).__getitem__, keys)):
-            # Columns of the same name get their places too.
-            keys[j] += f" ({j})" if count > 1 else ""
+        chosen = list(range(width))
+        if options.columns is not None:
+            chosen = [self._find(names, name, "columns") for name in options.columns]
+        weights = None if options.weights is None else self._find(names, options.weights, "weights")
+        chosen = [j for j in chosen if j != weights]
+        keys = [str(j) for j in range(width)] if names is None else names
+        counts = Counter(keys)
+        keys = [f"{key} ({j})" if counts[key] > 1 else key for j, key in enumerate(keys)]
         kinds = [(options.kinds or {}).get(key) or _KINDS[found[j]] for j, key in enumerate(keys)]
-        wordy = np.array([kind == OF_WORDS for kind in kinds])
+        is_text = np.array([kind == OF_WORDS for kind in kinds])
         if options.labelled:
             # As a label, an infinity is a word.
             asked = options.word_labels
-            wordy[label] = wordy[label] or found[label] == scan.INFINITE if asked is None else asked
+            is_text[label] = is_text[label] or found[label] == scan.INFINITE if asked is None else asked
         purpose = np.full(width, scan.IGNORED)
-        purpose[chosen] = np.where(wordy, scan.TEXT, scan.NUMBER)[chosen]
+        purpose[chosen] = np.where(is_text, scan.TEXT, scan.NUMBER)[chosen]
         if options.labelled:
-            purpose[label] = scan.TEXT_LABEL if wordy[label] else scan.NUMBER_LABEL
+            purpose[label] = scan.TEXT_LABEL if is_text[label] else scan.NUMBER_LABEL
         elif options.label is not None:
             purpose[label] = scan.IGNORED
         self.kinds = {keys[j]: kinds[j] for j in chosen if purpose[j] in (scan.NUMBER, scan.TEXT)}
@@ -160,14 +159,14 @@ class Csv(ScannedText):
         self._hashes = int((purpose == scan.TEXT).sum())
         self.bits = options.hash_bits if self._hashes else None
         self._numbers = int((purpose == scan.NUMBER).sum())
-        if heavy is not None:
-            options.refuse_labels_as_weights(self.origin.name, heavy == label)
-            if wordy[heavy]:
+        if weights is not None:
+            options.refuse_labels_as_weights(self.origin.name, weights == label)
+            if is_text[weights]:
                 raise ValueError(
                     f"{self.origin.name}: the column {options.weights!r} holds no numbers to weigh rows by"
                 )
-            # Behind the numbers of the features.
-            purpose[heavy], place[heavy] = scan.NUMBER, self._numbers
+            # After the numbers of the features.
+            purpose[weights], place[weights] = scan.NUMBER, self._numbers
         self._known: dict[bytes, str] = {}
         if self._numbers + self._hashes == 0:
             raise ValueError(f"{self.origin.name} has no column of features beside the label")
