@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipsoid.certificates.rounding import LINE, Span, length, lost, product, total
+from ellipsoid.certificates.rounding import LINE, Span, length, product, relative_error, total
 
 numbers = st.floats(-1e150, 1e150, allow_subnormal=True)
 arrays = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=30)
@@ -56,7 +56,7 @@ def test_what_has_no_value_is_the_whole_line():
     huge = Span.exactly(1e300) * 1e300
     assert (huge.low, huge.high) == (pytest.approx(1.7976931348623157e308), inf)
     assert not isnan((huge - huge).high)
-    assert lost(1e17) == inf
+    assert relative_error(1e17) == inf
 
 
 def test_sums_of_a_run_are_known_up_to_its_length():

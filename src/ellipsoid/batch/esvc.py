@@ -118,21 +118,13 @@ class EllipsoidalSVC(BatchClassifier):
             self.kernel_ = make_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
             kept = self._informative(X, weights)
             two_classes_left(codes[kept])
-            previous = self._previous(classes)
+            same_classes = np.array_equal(classes, getattr(self, "classes_", ()))
+            previous = getattr(self, "_models", None) if self.warm_start and same_classes else None
             X, codes = _subset(X, kept, self.kernel == "precomputed"), codes[kept]
             weights = None if weights is None else weights[kept]
             device = self._on_device(settings.exact)
             solver = choose_solver(self.solver, self.kernel_, X.shape[0], X.shape[1], device)
-            prepared = prepare(
-                X,
-                self.kernel_,
-                solver,
-                n_components=self.n_components,
-                features=self.features,
-                exact=settings.exact,
-                seed=settings.seed,
-                device=device and solver == "block",
-            )
+            prepared = prepare(X, self.kernel_, solver, settings, device and solver == "block")
             self.classes_ = classes
             self._unit_margins = self.margin_scaling == "unit"
             self.solver_ = prepared.solver
@@ -166,8 +158,10 @@ class EllipsoidalSVC(BatchClassifier):
         whole("max_iter", self.max_iter)
         whole("n_components", self.n_components)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        exact = self.formulation == "exact"
-        return Settings(self.nu, r, self.hard_margin, self.margin_scaling, exact, self.tol, self.max_iter, seed)
+        return Settings(
+            self.nu, r, self.hard_margin, self.margin_scaling, self.formulation == "exact", self.tol, self.max_iter,
+            self.n_components, self.features, seed,
+        )  # fmt: skip
 
     def _informative(self, X: Any, weights: Vector | None) -> NDArray[np.int64]:
         """The rows to learn from: points at the origin of the feature space and points of weight zero are dropped."""
@@ -184,10 +178,6 @@ class EllipsoidalSVC(BatchClassifier):
                 stacklevel=3,
             )
         return np.flatnonzero(~empty if weights is None else ~empty & (weights > 0))
-
-    def _previous(self, classes: NDArray[Any]) -> list[Solution] | None:
-        same = self.warm_start and hasattr(self, "_models") and np.array_equal(classes, self.classes_)
-        return self._models if same else None
 
     def _solve_all(
         self,

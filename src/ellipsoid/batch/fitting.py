@@ -63,6 +63,8 @@ class Settings:
     exact: bool
     tol: float
     max_iter: int
+    n_components: int
+    features: str
     seed: int
 
 
@@ -79,28 +81,18 @@ def choose_solver(asked: str, kernel: Kernel, n: int, width: int, device: bool =
     return "smo" if n <= PLAIN_LIMIT else "block"
 
 
-def prepare(
-    X: Any,
-    kernel: Kernel,
-    solver: str,
-    *,
-    n_components: int,
-    features: str,
-    exact: bool,
-    seed: int,
-    device: bool = False,
-) -> Prepared:
+def prepare(X: Any, kernel: Kernel, solver: str, settings: Settings, device: bool = False) -> Prepared:
     """Kernel matrix or features of the training points; the matrix on a GPU with ``device``."""
     n, width = X.shape
-    linear = kernel.name == "linear"
+    linear, exact = kernel.name == "linear", settings.exact
     if exact or solver == "features":
         solver = "exact" if exact else solver
         if linear and (exact or width <= WIDEST_INVERSE):
             rows = FeatureRows(X)
             rank = width if exact else min(n, width)
             return Prepared(solver, X, rows.squared_norms(), rank, rows=rows)
-        count, method = (n, "cholesky") if exact else (n_components, features)
-        rows, feature_map = _kernel_features(X, kernel, count, method, seed)
+        count, method = (n, "cholesky") if exact else (settings.n_components, settings.features)
+        rows, feature_map = _kernel_features(X, kernel, count, method, settings.seed)
         return Prepared(solver, X, rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
     if device:
         matrix = DeviceKernel(X, kernel)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, eigvalsh
 
-from ellipsoid.certificates.rounding import lost
+from ellipsoid.certificates.rounding import relative_error
 from ellipsoid.engine.compile import compiled
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.rows import CSR, Dense
@@ -340,7 +340,7 @@ class Machine:
         A determinant by Cholesky is that of a matrix whose entries are off by n roundings, relative to its largest
         eigenvalue; the sums behind it are off by one rounding a step, of terms that have one sign.
         """
-        n, roundings = self.width, lost(self.clock + 8.0 * self.width + 16.0)
+        n, roundings = self.width, relative_error(self.clock + 8.0 * self.width + 16.0)
         size = 1.0
         if self.clock and self.radius > 0.0:
             S = self.mean_outer()

@@ -141,12 +141,12 @@ def best_bias(problem: Problem, scores: Vector, omega: Vector) -> float:
     return float(breakpoints[order[min(first, len(order) - 1)]])
 
 
-def widest_bias(problem: Problem, scores: Vector, omega: Vector, apart: float) -> tuple[float, float]:
+def widest_bias(problem: Problem, scores: Vector, omega: Vector, separation: float) -> tuple[float, float]:
     """The bias that maximises ``min_i y_i (scores_i + b) / omega_i``, and that minimum (hard margin).
 
     For a target ratio k, the biases that reach it form the interval [max_+ (k omega - s), min_- (-k omega - s)];
     it shrinks as k grows, so bisection finds where it vanishes. The minimum is 0 where no bias separates by more than
-    ``apart``.
+    ``separation``.
     """
     plus = problem.y > 0
     sp, wp, sm, wm = scores[plus], omega[plus], scores[~plus], omega[~plus]
@@ -155,7 +155,7 @@ def widest_bias(problem: Problem, scores: Vector, omega: Vector, apart: float) -
         return float(np.max(k * wp - sp)), float(np.min(-k * wm - sm))
 
     low, high = 0.0, 1.0
-    if not np.subtract(*interval(0.0)) < -apart or not np.isfinite(omega).all():
+    if not np.subtract(*interval(0.0)) < -separation or not np.isfinite(omega).all():
         return sum(interval(0.0)) / 2.0, 0.0
     while np.subtract(*interval(high)) < 0 and high < 1e12:
         high *= 2.0
@@ -177,14 +177,14 @@ def duality_gap(
     scores: Vector,
     norm: float,
     errors: tuple[Vector, Vector] | None = None,
-    apart: float = 0.0,
+    separation: float = 0.0,
 ) -> Gap:
     """Primal minus dual at a dual-feasible alpha, with ``B = r M^{-1}`` and any w of norm at most one.
 
     ``omega_i = c_i phi_i'B phi_i``, ``scores_i = phi_i.w`` and ``norm = |sum_i alpha_i y_i phi_i|``. The terms in
     log|B| and tr B cancel, so neither is needed. With the ``errors`` of omega and of the scores it is the largest gap
     that these allow; without them it guides a solver and certifies nothing. Classes whose distance is at most a share
-    ``apart`` of the scores count as not separated.
+    ``separation`` of the scores count as not separated.
     """
     if not (omega > 0).all():
         # B is positive definite: values that are not positive are left over from cancellation.
@@ -197,7 +197,7 @@ def duality_gap(
         bias = best_bias(problem, scores, omega)
         slack = np.maximum(omega + blur - problem.y * (scores + bias), 0.0)
         return _finite_gap(float(problem.C @ slack) - spent + norm, bias, 1.0)
-    bias, scale = widest_bias(problem, scores - problem.y * blur, omega, apart * float(np.abs(scores).max()))
+    bias, scale = widest_bias(problem, scores - problem.y * blur, omega, separation * float(np.abs(scores).max()))
     if scale <= 0:
         return Gap(np.inf, bias, 0.0)
     excess = scale - 1.0 - np.log(scale)

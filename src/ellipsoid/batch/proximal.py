@@ -224,7 +224,7 @@ def _solve(
     sure = None
     # With a kernel squared distances are off by eps, and distances by its square root: a smaller separation may come
     # from contradictory labels on one point.
-    apart = 1e-7 if work.narrow is None else 1e-12
+    separation = 1e-7 if work.narrow is None else 1e-12
     work.recentre(coef, mu)
     while True:
         if not (work.diagonal > 0).all():
@@ -232,7 +232,7 @@ def _solve(
         scores = work.z / work.two_gamma
         beta = problem.y * work.alpha
         norm = _norm(beta, work.z - work.base, work.rows)
-        gap = duality_gap(problem, work.alpha, work.diagonal, scores, norm, apart=apart)
+        gap = duality_gap(problem, work.alpha, work.diagonal, scores, norm, separation=separation)
         slack = max(norm - float(beta @ scores), 0.0)
         dual = problem.r * work.posterior.log_determinant - norm + problem.constant
         target = options.tol * max(1.0, abs(dual))

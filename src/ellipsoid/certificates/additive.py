@@ -7,18 +7,19 @@ U's average margin on the updates, and it may take the place of the least margin
 
     Crammer & Singer (JMLR 2003), theorems 3 and 10; Crammer et al. (JMLR 2006), theorems 2, 4 and 5.
 
-The proofs are the papers' own with "sum of margins" for "number x least margin"; docs/certificates.md writes them out.
+The proofs are those of the papers with "sum of margins" for "number x least margin", see docs/certificates.md.
 
 Weights. An example of weight k has a step k times as long (Perceptron), or capped at C k (PA-I), or softened by
 1 / (2 C k) (PA-II). The same proofs bound the weighted sum of the mistakes, with the largest k |x|^2 of an update in
 place of R^2.
 
-A run that met its third class half-way was, until then, the run of two rows, -w/2 and w/2 (PA) or -w and w, with other
-constants: twice the margin of the Perceptron, half the cap of PA-I, twice the ridge of PA-II.
+A run that saw its third class only later was, until then, a run of the two rows -w/2 and w/2 (PA), or -w and w, with
+other constants: twice the margin of the Perceptron, half the cap of PA-I, twice the ridge of PA-II.
 
-Rounding. Scores and weights are float64 numbers. A score is off by at most ``lost(terms) |W| |x|``, and an update
-leaves ``lost(1) |W|`` behind; so the squared norm that the proofs follow from update to update is, in all, off by at
-most ``Run.spilled``, which is added where a proof uses it. The rest is arithmetic of spans, see `rounding`.
+Rounding. Scores and weights are float64 numbers. A score is off by at most ``relative_error(terms) |W| |x|``, and an
+update leaves ``relative_error(1) |W|`` behind; so the squared norm that the proofs follow from update to update is, in
+all, off by at most ``Run.norm_error``, which is added where a proof uses it. The rest is arithmetic of spans, see
+`rounding`.
 """
 
 from math import inf, isnan, sqrt
@@ -29,18 +30,18 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import tally as tallies
 
-from . import drift
+from . import run_rounding
 from .certificate import Certificate
 from .mixed import MIX, Mixed, weighted_count
-from .rounding import Number, Span, as_span, length, lost, product
+from .rounding import Number, Span, as_span, length, product, relative_error
 
 
 class Run(NamedTuple):
     """What the bounds need of a run: its sums, its weights, a comparator.
 
-    ``blocks`` is 2 where an example moves two rows (K > 2), else 1; ``split`` says that it was a binary run at first.
-    ``terms`` is how many products a score sums up. With a kernel (``expansion``) weights and comparator are both the
-    length of the hypothesis, kept from update to update. ``mixed``: sums of shards, weighted.
+    ``blocks`` is 2 where an example moves two rows (K > 2), else 1; ``split``: the run was binary at first. ``terms``
+    is the number of products in a score. With a kernel (``expansion``) weights and comparator are both the length of
+    the hypothesis, updated with it. ``mixed``: the weights of merged shards.
     """
 
     tally: NDArray[np.float64]
@@ -54,7 +55,7 @@ class Run(NamedTuple):
 
     @property
     def updates(self) -> int:
-        """Rounds that changed the hypothesis; mixings round as so many would."""
+        """Rounds that changed the hypothesis; merging adds as many roundings as so many further updates."""
         return int(self.tally[tallies.UPDATES] + (0.0 if self.mixed is None else self.mixed.operations))
 
     def count_of(self, slot: int) -> Span:
@@ -73,8 +74,8 @@ class Run(NamedTuple):
         return int(self.tally[slot]) if self.mixed is None else self.count_of(slot).high
 
     @property
-    def farther(self) -> float:
-        """How many times as far as the mixture one shard may have gone, 1 where there is but one."""
+    def shard_factor(self) -> float:
+        """The largest ratio of a shard's sums to those of the mixture; 1 where nothing was merged."""
         if self.mixed is None:
             return 1.0
         whole = [(float(self.tally[k]), self.count_of(k).low) for k in (tallies.UPDATES, tallies.PARTS)]
@@ -89,26 +90,26 @@ class Run(NamedTuple):
         return Span.about(float(self.tally[tallies.RADIUS2]), self.terms + 2)
 
     @property
-    def weighed(self) -> bool:
-        """Had some example another weight than 1?"""
+    def has_weights(self) -> bool:
+        """Whether some example had another weight than 1."""
         return bool(self.tally[tallies.WEIGHED] > 0.0)
 
     @property
-    def heavy(self) -> Span:
+    def weighted_radius2(self) -> Span:
         """Largest weight times squared norm of an update's row."""
-        if not self.weighed:
+        if not self.has_weights:
             return self.radius2
         return Span.about(float(self.tally[tallies.HEAVY]), self.terms + 3)
 
     @property
     def weighted_mistakes(self) -> float:
         """Sum of the weights of the mistakes, rounded down."""
-        if not self.weighed:
+        if not self.has_weights:
             return self.mistakes
         mistakes, excess = float(self.tally[tallies.MISTAKES]), float(self.tally[tallies.EXCESS])
-        # Weights were added less 1 each: where they are small, what was rounded is far larger than what is left.
+        # Each weight was added less 1: where weights are small, the rounded terms are far larger than the sum.
         mixings = 0.0 if self.mixed is None else self.mixed.operations
-        error = (mistakes + abs(excess)) * lost(2.0 * mistakes + mixings + 2.0)
+        error = (mistakes + abs(excess)) * relative_error(2.0 * mistakes + mixings + 2.0)
         return (Span.exactly(self.mistakes) + Span.within(excess, error)).at_least(0.0).low
 
     @property
@@ -128,64 +129,67 @@ class Run(NamedTuple):
 
     @property
     def along(self) -> Span:
-        """<U, W> / |U|: how far W has come in the direction of U."""
+        """<U, W> / |U|, the length of W in the direction of U."""
         scale = float(np.abs(self.comparator).max(initial=0.0))
         if scale == 0.0:
             return Span.exactly(0.0)
-        # A comparator may have any size: its largest entry is taken out.
+        # A comparator may be of any size, so it is divided by its largest entry.
         shape = self.comparator / scale
         return product(shape, self.weights, roundings=1) / length(shape)
 
-    def way(self, push: float) -> float:
+    def path_length(self, push: float) -> float:
         """The sum of the lengths of all steps, whose sizes sum to ``push``."""
-        way = push * sqrt(2.0 * self.radius2.high)
-        if drift.known(self.tally):
+        longest = push * sqrt(2.0 * self.radius2.high)
+        if run_rounding.path_known(self.tally):
             # Rows of the largest norm may be few.
             path = float(self.tally[tallies.PATH]) + (0.0 if self.mixed is None else self.mixed.apart[tallies.PATH])
-            way = min(way, 2.0 * path * (1.0 + lost(self.terms + self.updates + float(self.tally[tallies.STEPS]))))
-        return way
+            roundings = self.terms + self.updates + float(self.tally[tallies.STEPS])
+            longest = min(longest, 2.0 * path * (1.0 + relative_error(roundings)))
+        return longest
 
-    def strayed(self, reach: float, push: float) -> float:
-        """How far a computed margin can be from the margin, as a share of |X|, for weights no longer than ``reach``."""
-        # An expansion sums coefficients times kernel values, which may cancel; their absolute sum has no shorter bound.
-        return 2.0 * lost(self.terms + 8) * (self.way(push) if self.expansion else reach)
+    def margin_error(self, reach: float, push: float) -> float:
+        """The error of a computed margin, as a share of |X|, for weights no longer than ``reach``."""
+        # An expansion sums coefficients times kernel values, which may cancel; only the path bounds their absolute sum.
+        return 2.0 * relative_error(self.terms + 8) * (self.path_length(push) if self.expansion else reach)
 
-    def spilled(self, push: float, most: Span) -> tuple[float, float]:
-        """What rounding can have done to the squared norm of W that the proofs add up over the updates, and max |W|.
+    def norm_error(self, push: float, most: Span) -> tuple[float, float]:
+        """The rounding error of the squared norm of W that the proofs add up over the updates, and max |W|.
 
-        ``push`` is the sum of the steps; ``most`` is what that squared norm can have come to but for rounding.
+        ``push`` is the sum of the steps; ``most`` bounds that squared norm but for rounding.
         """
-        # No weights were ever longer than the sum of all steps; that bound is improved by what follows from it.
-        farther = self.farther
+        # No weights were ever longer than the sum of all steps; the bound is improved by substituting it into itself.
+        farther = self.shard_factor
         push, most = push * farther, most * farther
-        way = self.way(push)
-        reach, spilled = way * (1.0 + 1e-9), inf
+        longest = self.path_length(push)
+        reach, spilled = longest * (1.0 + 1e-9), inf
         for _ in range(4):
-            spilled = 4.0 * (lost(3) * self.updates * reach * reach + way * self.strayed(reach, push))
+            spilled = 4.0 * (
+                relative_error(3) * self.updates * reach * reach + longest * self.margin_error(reach, push)
+            )
             reach = min(reach, (most + spilled).root().high)
         return (spilled, reach) if not isnan(spilled) else (inf, inf)
 
-    def ground(self, margin: float, factor: Number) -> Span:
-        """|U|^2 + 2 (margin sum tau - <U, W>), for a matrix that is ``factor`` times as long as what is kept."""
+    def potential(self, margin: float, factor: Number) -> Span:
+        """|U|^2 + 2 (margin sum tau - <U, W>), for a matrix that is ``factor`` times as long as the kept weights."""
         size, along, reach = self.size * factor, self.along * factor, self.push * (2.0 * margin)
         ground = size * (size - 2.0 * along) + reach
         if self.expansion:
-            # The length of the hypothesis was kept from update to update, and serves twice.
-            ground = ground.widened(2.0 * self.spilled(self.push.high, reach)[0])
+            # The length of the hypothesis has a rounding error, and enters twice.
+            ground = ground.widened(2.0 * self.norm_error(self.push.high, reach)[0])
         # Infinities that cancel leave no number, and no bound.
-        return ground.widened(self.spilled(self.push.high, reach)[0]).at_least(0.0)
+        return ground.widened(self.norm_error(self.push.high, reach)[0]).at_least(0.0)
 
-    def on_mistakes(self, bound: float) -> float:
-        """A bound on mistakes that update; a zero row is a mistake that nothing can learn from."""
+    def if_all_updated(self, bound: float) -> float:
+        """A bound on mistakes if each caused an update, else infinity: a mistake on a zero row causes none."""
         answered = self.tally[tallies.MISTAKES] <= self.tally[tallies.UPDATES]
         return bound if self.tally[tallies.ZEROS] == 0.0 and answered else inf
 
 
-# How much less than the best step of MIRA a step may lower the distance, as a share of that.
+# By how much a step of MIRA may fall short of the exact one, as a share of the distance it gains.
 UNEVEN = 1e-12
 
-# The weighted sum of the mistakes stands where there are weights.
-MISTAKES_TOLD = {False: "mistakes", True: "weighted mistakes"}
+# With weights of examples the weighted sum of the mistakes is bounded.
+MISTAKES_NAME = {False: "mistakes", True: "weighted mistakes"}
 
 CONDITION = "U has a positive average margin on the updates; R is the largest norm of an update's row"
 
@@ -193,13 +197,13 @@ CONDITION = "U has a positive average margin on the updates; R is the largest no
 def perceptron(run: Run, margin: float, pushes: float, part: int = tallies.UPDATES) -> list[Certificate]:
     """Updates <= |U|^2 (c R^2 + 2 margin) / g^2, g the average margin of U on the updates; c = 1 binary, 2 multiclass.
 
-    ``pushes`` is the number of unit steps: updates, or single learners' updates for one-vs-rest (``part`` is which of
-    the two); or the sum of weights.
+    ``pushes`` is the number of unit steps: updates, or updates of single learners for one-vs-rest (``part`` is the slot
+    of the tally), or the sum of weights.
     """
-    # One-vs-rest was one-vs-rest before, too: the same margin, a part for each of the two rows.
+    # A one-vs-rest run was one before its third class too, with the same margin and a part for each of the two rows.
     softer = 2.0 * (2.0 if run.split and run.blocks == 2 else 1.0)
-    most = float(pushes) * (run.heavy * float(run.blocks) + softer * as_span(margin))
-    spilled, reach = run.spilled(2.0 * pushes, most)
+    most = float(pushes) * (run.weighted_radius2 * float(run.blocks) + softer * as_span(margin))
+    spilled, reach = run.norm_error(2.0 * pushes, most)
     grown = most.widened(spilled)
     spotless = 0.0 if run.mistakes == 0 else inf
     kept = 2.0 * spilled if run.expansion else 0.0
@@ -209,12 +213,13 @@ def perceptron(run: Run, margin: float, pushes: float, part: int = tallies.UPDAT
         average = (squared.root() if run.expansion else run.along) / float(pushes)
         if average.low > 0.0:
             bound = ((grown / float(pushes)).root() / average).square().high
-    # The sum of the updates' rows is W but for what each update has rounded away.
-    strayed = 4.0 * lost(3) * (run.updates * reach + run.way(2.0 * pushes * run.farther))
-    told = run.push.low if run.weighed else pushes if run.mixed is None else run.count_of(part).low
+    # The sum of the updates' rows is W up to the rounding of each update.
+    strayed = 4.0 * relative_error(3) * (run.updates * reach + run.path_length(2.0 * pushes * run.shard_factor))
+    counted = run.push.low if run.has_weights else pushes if run.mixed is None else run.count_of(part).low
     return [
-        Certificate("weighted updates" if run.weighed else "updates", told, bound if pushes else 0.0, CONDITION),
-        Certificate(MISTAKES_TOLD[run.weighed], run.weighted_mistakes, run.on_mistakes(bound) if pushes else spotless,
+        Certificate("weighted updates" if run.has_weights else "updates", counted, bound if pushes else 0.0, CONDITION),
+        Certificate(MISTAKES_NAME[run.has_weights], run.weighted_mistakes, run.if_all_updated(bound) if pushes else
+        spotless,
                     CONDITION + "; no zero row"),
         Certificate("squared norm", squared.low, grown.high, "always"),
         Certificate("average margin of the unit comparator on the updates",
@@ -229,24 +234,24 @@ def passive_aggressive(run: Run, margin: float, cap: float, ridge: float) -> lis
     G = |U|^2 + 2 (margin T - <U, W>), T = sum tau; the last term is the sum of tau-weighted losses of U, negative
     where U has margin to spare. Each update gives tau (2 l - c tau |x|^2) >= tau l.
     """
-    ground, softer = run.ground(margin, 1.0), 2.0 if run.split else 1.0
-    energy = run.heavy * float(run.blocks) + as_span(softer) * ridge
-    # Steps are rounded, and with them the losses that they stand for.
+    ground, softer = run.potential(margin, 1.0), 2.0 if run.split else 1.0
+    energy = run.weighted_radius2 * float(run.blocks) + as_span(softer) * ridge
+    # Steps are rounded, and so are the losses that follow from them.
     steps = Span.about(1.0, 8)
-    squares = (energy * ground * steps).high if cap == inf and not run.weighed else inf
+    squares = (energy * ground * steps).high if cap == inf and not run.has_weights else inf
     capped = Span.exactly(softer) / cap if cap < inf else Span.exactly(0.0)
     price = energy / margin
     price = Span(max(price.low, capped.low), max(price.high, capped.high)) / margin
     mistakes = (price * ground * steps).high
     most = run.push * (2.0 * margin)
     length = (run.radius2 * float(run.blocks) + as_span(softer) * ridge).root().high
-    off = run.strayed(run.spilled(run.push.high, most)[1], run.push.high) * length
+    off = run.margin_error(run.norm_error(run.push.high, most)[1], run.push.high) * length
     losses = Span.about(float(run.tally[tallies.LOSS2]), run.updates + 4).root() - as_span(off) * sqrt(run.updates)
     condition = f"U any; smallest where its margins are >= {margin:g}; R is the largest norm of an update's row"
     return [
         Certificate("sum of squared losses", losses.at_least(0.0).square().low, squares,
                     condition + ("; no cap on the step" if cap < inf else "")),
-        Certificate(MISTAKES_TOLD[run.weighed], run.weighted_mistakes, run.on_mistakes(mistakes),
+        Certificate(MISTAKES_NAME[run.has_weights], run.weighted_mistakes, run.if_all_updated(mistakes),
                     condition + "; no zero row"),
     ]  # fmt: skip
 
@@ -263,7 +268,7 @@ def mira(run: Run, margin: float) -> list[Certificate]:
     narrow = margin <= 2.0 * radius2.high
     price = 2.0 * radius2 / margin / margin if narrow else 0.5 / (as_span(margin) - radius2)
     most = run.push * (2.0 * margin)
-    spilled, _ = run.spilled(run.push.high, most)
+    spilled, _ = run.norm_error(run.push.high, most)
     along = run.along * factor
     if run.expansion:
         along = (run.reach * factor).square().widened(2.0 * spilled).root()
@@ -271,9 +276,9 @@ def mira(run: Run, margin: float) -> list[Certificate]:
     if run.push.high > 0.0 and along.low > 0.0:
         # <U, W> <= |U| |W|, and |W|^2 is at most 2 margin sum tau.
         pushes = (most.widened(spilled) / run.push * (run.push / along).square()).high
-    mistakes = (price * run.ground(margin, factor) * Span.within(1.0, UNEVEN)).high
+    mistakes = (price * run.potential(margin, factor) * Span.within(1.0, UNEVEN)).high
     condition = "U any; R is the largest norm of an update's row; no zero row"
     return [
-        Certificate("mistakes", run.mistakes, run.on_mistakes(mistakes), condition),
+        Certificate("mistakes", run.mistakes, run.if_all_updated(mistakes), condition),
         Certificate("sum of tau", run.push.low, pushes, CONDITION),
     ]

@@ -20,5 +20,5 @@ class Certificate(NamedTuple):
 
 
 def unproved(certificates: list[Certificate], why: str = "no bound is proved with weights") -> list[Certificate]:
-    """The same quantities where no bound is proved, as for a learner whose proof knows of no weights."""
+    """The same quantities without bounds, where nothing is proved, as for weights that the proof does not cover."""
     return [each._replace(bound=inf, holds_if=why) for each in certificates]

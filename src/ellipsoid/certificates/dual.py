@@ -1,10 +1,10 @@
-"""Bounds from a dual solution that is still being built: what no classifier could have done on the rows so far.
+"""Bounds from the dual solution of a run: lower bounds on the objective of every classifier on the rows so far.
 
     P(w) = F(w) + C sum_i max(0, margin - <w, z_i>)        D(alpha) = margin A - G(theta)
     theta = sum alpha_i z_i,   A = sum alpha_i,   0 <= alpha_i <= C,   G(theta) = sup_w <w, theta> - F(w)
 
-Whatever the alphas, and however they were found, D(alpha) <= P(w) for every w; so a few numbers of a run (A, the
-largest alpha, G(theta) and the dual norm of theta) say what no classifier could have done on the rows seen. Since
+For all feasible alphas, however they were found, D(alpha) <= P(w) for every w; so a few numbers of a run (A, the
+largest alpha, G(theta) and the dual norm of theta) bound what any classifier can achieve on the rows seen. Since
 
     margin A - <w, theta> = sum_i alpha_i (margin - <w, z_i>) <= sum_i alpha_i loss_i(w),
 
@@ -13,8 +13,8 @@ one product <w, theta> also gives the weighted loss of any comparator w, without
 Shalev-Shwartz and Singer, "Online learning meets optimization in the dual" (COLT 2006), sections 3 and 4, corrected.
 
 Rounding. theta is a sum of float64 numbers, off by at most ``drift`` in the dual norm; the increases of D are computed
-from scores, and are off by at most ``lost`` in all. Both are bounded by those who know the run. The rest is arithmetic
-of spans, see `rounding`: what is observed is rounded down, its bound up.
+from scores, and are off by at most ``lost`` in all. For both see `run_rounding`. The rest is arithmetic of spans, see
+`rounding`: what is observed is rounded down, its bound up.
 """
 
 from collections.abc import Callable
@@ -28,11 +28,11 @@ from .mixed import DUAL, Mixed
 from .rounding import LINE, Number, Span, as_span
 
 GOLDEN = 0.6180339887498949
-# Roundings between the loss of an example and the increase that its step stands for.
+# Roundings between the loss of an example and the increase of its step.
 ROUNDINGS_OF_A_STEP = 16
 
 
-# The certificate of which the observed side is a floor: what no weights of the comparator's norm have done better than.
+# The certificate whose observed side is a lower bound on the loss of all weights of the comparator's norm.
 FLOOR = "loss that nothing of the comparator's norm avoids"
 
 
@@ -42,9 +42,9 @@ class Dual(NamedTuple):
     ``margin`` and ``C`` are those of P; ``weight`` is A, ``largest`` the largest alpha, ``conjugate`` is G(theta),
     ``norm`` the norm of theta that is dual to the one comparators are measured in.
 
-    ``terms`` is how many alphas were added up, ``drift`` how far theta may be from the sum of alpha z in that norm,
-    ``blurred`` by how much G(theta) may be wrong, ``lost`` by how much the increases of D may be wrong in all.
-    ``weighed``: some alphas are capped at C times a weight, and which of them nobody has kept.
+    ``terms`` is how many alphas were added up. Errors: ``drift`` bounds that of theta in that norm, ``blurred`` that of
+    G(theta), ``lost`` that of all increases of D together. ``weighed``: some alphas are capped at C times a weight, and
+    it is unknown which.
 
     Two examples on opposite sides, alphas 0.4 each: theta = 0.4 (z_1 + z_2).
 
@@ -82,12 +82,12 @@ class Dual(NamedTuple):
 
     @property
     def objective(self) -> float:
-        """D, to the nearest number: but for rounding, see ``value``, no w has a smaller P."""
+        """D in floating point; no w has a smaller P, up to the rounding that ``value`` takes into account."""
         return self.margin * self.weight - self.conjugate
 
 
 class Comparator(NamedTuple):
-    """A classifier w to be held against a run.
+    """A classifier w that a run is compared with.
 
     ``size`` is its norm, ``along`` is <w, theta> / size, ``complexity`` is F(w), infinite outside the domain of F.
     """
@@ -98,7 +98,7 @@ class Comparator(NamedTuple):
 
     @property
     def inside(self) -> bool:
-        """Has it a norm?"""
+        """Whether its norm is finite."""
         return self.size.high < inf
 
     def inner(self, drift: float) -> Span:
@@ -109,7 +109,7 @@ class Comparator(NamedTuple):
 def rescaled(dual: Dual, conjugate: Callable[[float], float] | None = None) -> tuple[float, float]:
     """The best dual value along the ray: max over s in [0, C / largest] of s margin A - G(s theta), and that s.
 
-    Where examples have weights alphas only shrink: one of a light example may be at its cap, however small it is.
+    Where examples have weights s is at most 1: the alpha of an example with a small weight may be at its cap.
     ``conjugate`` is the function s -> G(s theta); without one, G is half a squared norm.
     """
     if dual.largest == 0.0:
@@ -122,11 +122,11 @@ def rescaled(dual: Dual, conjugate: Callable[[float], float] | None = None) -> t
                 return inf, inf
             s = most if most < inf else 1.0
             return s * slope, s
-        # By the norm, since the squares of small numbers are zero.
+        # By the norm, since the square of a small number may underflow.
         s = min(dual.margin * (dual.weight / dual.norm) / dual.norm, most)
         s = s if s < inf else 1.0
         return s * slope - 0.5 * (s * dual.norm) * (s * dual.norm), s
-    # A concave function: golden sections after the top is between two ends. s = 1 is always allowed.
+    # A concave function: its maximum is bracketed, and found by golden sections. s = 1 is always allowed.
     low, high = 0.0, min(most, 2.0)
     while high < most and slope * high - conjugate(high) > slope * 0.5 * high - conjugate(0.5 * high) and high < 1e150:
         high = min(most, 2.0 * high)
@@ -143,10 +143,10 @@ def rescaled(dual: Dual, conjugate: Callable[[float], float] | None = None) -> t
 
 
 def least_loss(dual: Dual, size: Number) -> float:
-    """Every w of norm at most ``size`` has suffered at least this much loss so far, C or no C."""
+    """Every w of norm at most ``size`` has at least this much loss so far, whatever C is."""
     if dual.largest == 0.0:
         return 0.0
-    # Where all of theta is negative, and weights are not, the least harm is done by no weights at all.
+    # Where all of theta is negative, and weights are not, zero weights have the least loss.
     return max(0.0, ((dual.pushed - as_span(size) * dual.length.at_least(0.0)) / dual.largest).low)
 
 
@@ -163,7 +163,7 @@ def running(
 ) -> list[Certificate]:
     """The certificates that need no condition: they hold for every run, every link and every comparator.
 
-    ``blurred`` is s -> by how much ``conjugate`` of s may be wrong.
+    ``blurred`` is the function s -> error of ``conjugate`` at s.
     """
     inside = comparator.inside
     loss = dual.pushed - comparator.inner(dual.drift) if inside else LINE
@@ -175,7 +175,7 @@ def running(
             ray = Span.within(conjugate(s), blurred(s))
         best = (dual.pushed * s - ray).low
     domain, weight = comparator.complexity.low < inf, Span.about(dual.weight, dual.terms)
-    # A comparator without length has no direction, and no margin.
+    # A zero comparator has no direction, and no margin.
     directed = inside and dual.weight > 0.0 and comparator.size.low > 0.0
     return [
         Certificate("dual objective", dual.value.low, (comparator.complexity + loss).high if domain else inf,
@@ -194,8 +194,7 @@ def running(
 
 
 def least_increase(kind: str, margin: float, C: float, curvature: Span) -> float:
-    """The least that a mistake adds to D when kappa(x) <= ``curvature``, rounded down; zero or less where nothing is
-    promised.
+    """The least that a mistake adds to D when kappa(x) <= ``curvature``, rounded down; 0 or less proves nothing.
 
     ``kind`` is "fixed" (alpha = C), "adaptive" (alpha = min(C, loss)), or "best" for steps that raise D at least as
     much as alpha = min(C, loss / kappa).
@@ -219,8 +218,8 @@ def _step(kind: str, margin: float, C: float, curvature: float) -> float:
 def gains(dual: Dual, gain: float, mistakes: float, *, never_falls: bool) -> Certificate:
     """Certificate 5: the increases on mistakes, lambda_t M, are a part of D where no round lowers it.
 
-    Rounding may let a round lower it, and make an increase look larger than it is, all rounds together by no more than
-    ``dual.lost``: the bound is wide enough for the increases as they were computed, which are told, and as they were.
+    Rounding may let a round lower D, and make an increase look larger than it is, by at most ``dual.lost`` in all
+    rounds together. The bound allows for both, since the increases are observed as they were computed.
     """
     condition = "no round lowered the dual; observed / mistakes is the average increase of a mistake"
     observed = Span.about(gain, dual.terms).low if mistakes else 0.0
@@ -251,7 +250,7 @@ def fixed_mistakes(dual: Dual, comparator: Comparator, curvature: Span, quadrati
     if average.low <= 0.0:
         return inf
     if quadratic:
-        # What rounding has added to G is shared by the M = A / C mistakes.
+        # The rounding error of G is divided among the M = A / C mistakes.
         spilled = 2.0 * as_span(dual.lost) / dual.weight / dual.C
         return ((curvature + spilled) / average / average).high
     spare = (comparator.size * average - 0.5 * dual.C * curvature) * dual.C
@@ -259,18 +258,18 @@ def fixed_mistakes(dual: Dual, comparator: Comparator, curvature: Span, quadrati
 
 
 def primal_of(mixed: Mixed | None, rounds: int) -> float:
-    """The objective of the weights on all rows, where it was measured and nothing was learned since."""
+    """The objective of the weights on all rows, if it was measured and nothing was learned since, else infinity."""
     known = mixed is not None and mixed.kind == DUAL and rounds == mixed.apart[tallies.ROUNDS]
     return mixed.primal if mixed is not None and known else inf
 
 
 def gap_of(dual: Dual, mixed: Mixed | None, rounds: int) -> float:
-    """By how much the objective of the weights on all rows can exceed the least there is; infinite if nobody knows."""
+    """The duality gap of the weights on all rows; infinite if their objective is unknown."""
     return (as_span(primal_of(mixed, rounds)) - dual.value).high
 
 
 def of_all_rows(dual: Dual, mixed: Mixed, rounds: int) -> list[Certificate]:
-    """A dual solution over all rows of all shards: its value, and that of its weights; the optimum lies between."""
+    """The dual value over all rows of all shards, and the objective of the weights; the optimum lies between them."""
     condition = (
         "always: the bound is |w|^2 / 2 + C times the loss of these weights on all rows, no others have less than D"
     )

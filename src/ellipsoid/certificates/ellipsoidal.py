@@ -1,22 +1,22 @@
-"""Bounds of the ellipsoid learners, from a few sums and from the ellipsoid itself.
+"""Bounds of CELLIP and IELLIP, from a few sums of a run and from the ellipsoid itself.
 
 CELLIP (threshold = a margin, start radius r, R largest |z| of an update). With pi = prod(1 - alpha^2), P <= pi r^2 I
 for the `paper` cut, and each mistake takes at least (threshold / (R r))^2 off pi: so while no intersection was empty
 
     mistakes <= R^2 (r^2 - v0^2) / threshold^2,    v0 = margin (r - a) / (R + margin) the radius of a ball inside E,
 
-and at most R^2 (pi r^2 - v0^2) / threshold^2 more will come from rows of norm at most R. The v0 terms use the
-assumption that some unit vector has the margin; once pi refutes it they are dropped.
+and at most R^2 (pi r^2 - v0^2) / threshold^2 more will come from rows of norm at most R. The v0 terms assume that some
+unit vector has the margin; they are dropped once pi refutes this.
 
 IELLIP (w_1 = 0). With omega_k = 1 / (v_k D_k), a_k = omega_k (goal - (1 - c_k) n_k), h = sum a_k z_k = P^{-1} w / D and
 A = sum a_k, every comparator u has the average margin m = <u, h> / A on the updates, so no unit vector has margin above
 |h| / A on all of them; and A >= mistakes goal / R^2, |h|^2 <= goal A / D give mistakes <= (R |u| / m)^2 / D.
 A mixture of shards has h = P^{-1} w / D + e: with sums weighted as the models are, |h| <= |e| + sqrt(goal A / D), and
-A m <= |u| |h| bounds A by the root of a quadratic equation; with e = 0, where all shards had one metric, as before.
+A m <= |u| |h| bounds A by the root of a quadratic equation; with e = 0, where all shards had one metric, as above.
 
-Rounding. Every cut measures a row in the shape, to a relative error that the dimension and the cuts before it have a
-part in; the forms of the shape lose no more than three digits to cancellation (LEAST_KEPT). ``measured`` is one, up to
-the share of a bound that all of this can be wrong by.
+Rounding. Every cut measures a row in the shape, with a relative error that grows with the dimension and the number of
+cuts before; the forms of the shape lose no more than three digits to cancellation (LEAST_KEPT). ``after_cuts`` is one,
+with the relative error of a bound that follows from all of this.
 """
 
 from fractions import Fraction
@@ -26,22 +26,22 @@ from typing import NamedTuple
 from .certificate import Certificate
 from .rounding import VANISHED, ZERO, Span, as_span
 
-# What a form of the shape may lose to cancellation before another one takes over.
+# By what factor cancellation in a form of the shape may increase rounding errors before another form takes over.
 DIGITS = 1e3
-# Depths of cuts that are told apart from one: beyond, the ellipsoid is a point, or empty.
+# Cuts of a depth within this distance from one leave a point; with a larger depth the ellipsoid is empty.
 DEPTH = 2e-9
 
 
 def after_cuts(dim: float, cuts: float, logarithms: float = 0.0, lost: float = DIGITS) -> Span:
-    """One, up to what so many cuts in so many dimensions leave uncertain; so do sums of logarithms of such a size.
+    """One, with the relative error after so many cuts in so many dimensions, and of logarithms that sum to that size.
 
-    ``lost`` is how much larger cancellation in the shape makes a rounding.
+    ``lost`` is the factor by which cancellation in the shape increases rounding errors.
     """
     return Span.about(1.0, lost * (dim + 8.0) + 8.0 * (cuts + 8.0) * (dim + 8.0 + abs(logarithms)))
 
 
 def cellip_mistakes(mistakes: int, remaining: float, bound: float, refuted: bool) -> list[Certificate]:
-    """Mistakes so far and the most that can still come."""
+    """Mistakes so far, and the most that can still follow."""
     condition = "no intersection was empty, no row zero and no mistake too shallow to cut; rows of norm at most R"
     return [
         Certificate("mistakes", mistakes, inf if refuted else bound, condition),
@@ -50,7 +50,7 @@ def cellip_mistakes(mistakes: int, remaining: float, bound: float, refuted: bool
 
 
 class Start(NamedTuple):
-    """Where a CELLIP run started: the margin hoped for, the share of it that is asked, the radius of the start ball."""
+    """The start of a CELLIP run: the assumed margin, the share of it that is asked, the radius of the first ball."""
 
     margin: float
     a: float
@@ -62,7 +62,7 @@ def cellip_bound(
 ) -> tuple[float, float]:
     """Bound on mistakes, and on those still to come, for the `paper` cut; ``largest`` is R, ``s`` = pi r^2.
 
-    ``gained`` is what s was raised by in all, against rounding.
+    ``gained`` is by how much s was raised in all to allow for rounding.
     """
     if largest.high == 0.0:
         return 0.0, inf
@@ -82,7 +82,7 @@ def _inner(start: Start, largest: Span) -> Span:
 def minvol_bound(
     start: Start, *, largest: Span, dim: int, log_det: float, widened: float, known: Span
 ) -> tuple[float, float]:
-    """The same for the `minvol` cut: every cut takes at least the central cut's share of the volume."""
+    """The same for the `minvol` cut: every cut removes at least the share of the volume that a central cut does."""
     inner = _inner(start, largest).low if largest.high > 0.0 and start.margin > 0.0 else 0.0
     if inner <= 0.0 or not log_det >= 2.0 * dim * log(inner):
         return inf, inf
@@ -98,8 +98,8 @@ def minvol_bound(
 
 
 def refuted_margin(radius: float, threshold: float) -> Certificate:
-    """No unit vector has the margin that an empty intersection was asked for."""
-    # One division, which need not be rounded up where it came out exactly, or rounded up by itself.
+    """No unit vector has the margin with which the intersection was empty."""
+    # The quotient is only rounded up if the division rounded it down.
     threshold = max(0.0, threshold)
     proved = threshold / radius
     if proved < inf and Fraction(threshold) > Fraction(proved) * Fraction(radius):
@@ -118,7 +118,7 @@ def margin_of_updates(
     condition = "norms of the updates' rows at most R; infinite while the ellipsoid is too large to say"
     if largest.high == 0.0:
         return Certificate("best unit margin", 0.0, inf, condition)
-    # A point is a cut of depth one, but for what depths are told apart by.
+    # An ellipsoid that is a point was left by a cut of depth one, up to DEPTH.
     exhausted = DEPTH if log_det == -inf else 0.0
     left = min(_exp(max(-745.0, log_det / (2.0 * dim))), slim)
     room = (Span.about(left, 8) * known).widened(exhausted * radius + VANISHED) / radius
@@ -148,7 +148,7 @@ class Pull(NamedTuple):
 def iellip(
     pull: Pull, *, mistakes: float, largest: Span, log_kept: float, goal: float, zeros: bool, always: bool
 ) -> list[Certificate]:
-    """``largest`` is R, ``log_kept`` log D; ``always`` says that narrow successes were learned from too."""
+    """``largest`` is R, ``log_kept`` log D; ``always``: the learner also updates on correct rows of small margin."""
     inner, size, norm, weight, lifted, offset = pull
     along = inner / size if size.low > 0.0 else Span.exactly(0.0)
     some = weight.low > 0.0

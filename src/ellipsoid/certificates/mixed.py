@@ -1,10 +1,10 @@
-"""What bounds need to know of a model that was merged from models of *shards*, parts of the data learned apart.
+"""What bounds need to know about a model that was merged from models of *shards*, parts of the data.
 
-Where the hypotheses of S shards are mixed with weights mu, the proofs go through with all sums weighted as the models
-are: a potential that is convex in the weights and linear in the sums does not grow by mixing. So the tally of a mixed
-model holds weighted sums. Counts stay whole there, those of all shards alike; ``apart`` is what these exceed the
-weighted ones by, and for the sums what they would be more if every shard counted whole: one shard may have gone farther
-than the mixture, which is what bounds on rounding ask.
+Where the hypotheses of S shards are mixed with weights mu, the proofs still hold with all sums weighted as the models
+are: a potential that is convex in the weights and linear in the sums does not grow by mixing. So the tally of a merged
+model holds weighted sums, but plain counts over all shards. ``apart`` is the difference: by how much the plain counts
+exceed the weighted ones, and by how much the plain sums would exceed the weighted ones. Bounds on rounding need the
+plain sums, since the hypothesis of one shard may have moved farther than the mixture.
 """
 
 from math import inf
@@ -32,12 +32,12 @@ LARGEST_SLOTS = [tallies.RADIUS2, tallies.FARTHEST, tallies.HEAVY]
 
 
 class Mixed(NamedTuple):
-    """``shards`` streams in ``rounds`` rounds, put together as ``kind`` says, by ``weights`` where they are mixed.
+    """How a model was merged: from ``shards`` streams in ``rounds`` rounds, in the way ``kind``, with ``weights``.
 
-    A mistake counts at least ``1 / factor`` in the weighted sum, but for rows of shards that have the weight 0 (then it
-    is infinite); ``update_factor`` is the same for updates. ``operations`` bounds the roundings of all mixings.
-    ``cap`` is what the cap of the shards' steps was multiplied by. ``primal`` is the objective of a dual solution on
-    all rows, infinite where nobody has measured it.
+    A mistake counts at least ``1 / factor`` in the weighted sum; the factor is infinite if a shard has the weight 0.
+    ``update_factor`` is the same for updates. ``operations`` bounds the roundings of all merges.
+    ``cap`` is the factor by which the cap of the shards' steps was multiplied. ``primal`` is the objective of a dual
+    solution on all rows, infinite where it was not measured.
     """
 
     shards: int
@@ -72,13 +72,13 @@ class Mixed(NamedTuple):
 
 
 def counted(learner: Any, slot: int = tallies.MISTAKES) -> float:
-    """A count of a run; of a mixed one the weighted count, rounded down."""
+    """A count of a run; for a merged model the weighted count, rounded down."""
     whole, mixed = int(learner.tally[slot]), learner.mixed
     return whole if mixed is None or mixed.kind != MIX else weighted_count(mixed, learner.tally, slot).low
 
 
 def weighted_count(mixed: Mixed, tally: NDArray[np.float64], slot: int) -> Span:
-    """A count of which every shard has its weight."""
+    """A count in which every shard has its weight."""
     whole, apart = float(tally[slot]), float(mixed.apart[slot])
     if apart == 0.0:
         return Span.exactly(whole)
@@ -86,7 +86,7 @@ def weighted_count(mixed: Mixed, tally: NDArray[np.float64], slot: int) -> Span:
 
 
 def sums_of_all(learner: Any) -> NDArray[np.float64]:
-    """The sums of a run as if every shard counted whole: what rounding can have done is bounded by them."""
+    """The plain sums over all shards, by which the rounding of a run is bounded."""
     tally: NDArray[np.float64] = learner.tally
     if learner.mixed is None:
         return tally
@@ -97,7 +97,7 @@ def sums_of_all(learner: Any) -> NDArray[np.float64]:
 
 
 def roundings(learner: Any) -> float:
-    """How many more roundings than its updates a run has made: those of mixings."""
+    """The roundings of merges, in addition to those of the updates."""
     return 0.0 if learner.mixed is None else float(learner.mixed.operations)
 
 
@@ -109,7 +109,7 @@ def describe_mixed(mixed: Mixed) -> dict[str, Any]:
 
 
 def restore_mixed(told: Any, apart: NDArray[Any]) -> Mixed:
-    """What a model file says, or ``ValueError`` where nothing can have been mixed so."""
+    """The record of a merge from a model file, or ``ValueError`` where it is impossible."""
     numbers: dict[str, Any] = {name: inf if value == "inf" else value for name, value in told.items()}
     mixed = Mixed(**numbers, apart=np.array(apart))
     sound = (

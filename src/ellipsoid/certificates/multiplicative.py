@@ -15,8 +15,8 @@ Smallest at eta = g / c for margin 0 and |x_i| <= 1: 4 k log(n) / g^2 (version 1
 
 Crammer and Singer (JMLR 2003), theorem 11, corrected: U must not be negative; for signed U double the features.
 
-Rounding: scores are computed, and so is theta. It is off by ``drift`` in the norm that is dual to U's, and G may have
-grown by ``lost`` more than the scores allowed.
+Rounding: theta is off by ``drift`` in the norm that is dual to U's, and G may have grown by ``lost`` more than the
+scores allow, since these are rounded too.
 """
 
 from math import inf
@@ -56,6 +56,6 @@ def winnow(run: Multiplied, comparator: Comparator, *, mistakes: float, zeros: b
 
 
 def growth_of_normaliser(run: Multiplied, G: Span) -> Certificate:
-    """A running check that needs no comparator: how far the normaliser has come."""
+    """The log of the normaliser and its bound, a certificate that needs no comparator."""
     bound = run.updates * as_span(run.eta) * (run.margin + 0.5 * as_span(run.eta) * run.growth)
     return Certificate("log of the normaliser", G.low, bound.widened(run.lost).high, "always")

@@ -10,11 +10,11 @@ every u the right side is at most G = |u|^2 + 2 (B - tube A - <u, w>), which is 
 
     sum tau l <= G,     hard: sum l^2 <= R^2 G,     II: sum l^2 <= (R^2 + 1 / (2 C)) G.
 
-PA-I climbs the dual of min |u|^2 / 2 + C sum k loss(u), which is B - tube A - |w|^2 / 2 now: no u can do better.
+PA-I ascends the dual of min |u|^2 / 2 + C sum k loss(u), whose value is B - tube A - |w|^2 / 2: no u can do better.
 
-Rounding. A loss is off by a rounding of <w, x>, at most |w| |x| and |w| at most the way PATH of all steps; each of the
-sums by a share of the sum of the absolute values of its terms. All of it is added to G. Of models that were mixed the
-sums of all shards bound it. A term of B counts as 1e290 at most, and nothing is bounded where one did.
+Rounding. A loss is off by the rounding of <w, x>, at most |w| |x|, and |w| is at most the length PATH of all steps;
+each of the sums is off by a share of the sum of the absolute values of its terms. All of it is added to G. For merged
+models it is bounded by the sums of all shards. A term of B is capped at 1e290, and nothing is bounded where one was.
 """
 
 from math import inf
@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from ellipsoid.engine import tally as tallies
 
 from .certificate import Certificate, unproved
-from .rounding import LEAST, Span, length, lost, product
+from .rounding import LEAST, Span, length, product, relative_error
 
-# Half of what a term counts at most; sums of shards are put together with roundings.
+# Half of the cap of a term, since the sums of shards are rounded when they are merged.
 MOST_SWAY = 5e289
 
 
@@ -36,16 +36,16 @@ def tube_bounds(
     tally: NDArray[np.float64], whole: NDArray[np.float64], weights: NDArray[np.float64],
     comparator: NDArray[np.float64], tube: float, rule: Any, terms: int,
 ) -> list[Certificate]:  # fmt: skip
-    """What the losses before the steps cannot exceed.
+    """Bounds on the losses before the steps.
 
-    ``whole`` are the sums with every shard counted whole; the ``cap`` and the ``ridge`` of the rule tell the variant.
+    ``whole`` are the plain sums over all shards; the ``cap`` and the ``ridge`` of the rule define the variant.
     """
     steps, path, sway = (float(whole[slot]) for slot in (tallies.STEPS, tallies.PATH, tallies.SWAY))
     size = length(comparator)
-    share = 8.0 * lost(4.0 * steps + 2.0 * terms + 32.0)
+    share = 8.0 * relative_error(4.0 * steps + 2.0 * terms + 32.0)
     spilled = share * (sway + tube * float(whole[tallies.PUSH]) + path * path + size.high * path)
     spilled = inf if sway >= MOST_SWAY else spilled
-    # Products of tiny numbers vanish, whatever their share.
+    # Products of tiny numbers underflow, an absolute error.
     spilled += LEAST * (8.0 * steps + terms)
     gain = Span.exactly(float(tally[tallies.GAIN])) - Span.exactly(tube) * float(tally[tallies.PUSH])
     bound = size.square() + 2.0 * (gain - product(comparator.ravel(), weights.ravel()))

@@ -1,13 +1,13 @@
-"""Outward rounding: numbers that are known up to a rounding error, and what remains true of what is made of them.
+"""Interval arithmetic with outward rounding, for bounds that must hold in spite of rounding errors.
 
-A bound computed in floating point may come out a little below the bound, and a quantity that it is held against a
-little above itself. So both are computed as spans, pairs of numbers between which the exact one lies: every operation
-rounds the lower end down and the upper end up. Of a bound the upper end is reported, of what was observed the lower.
+A bound computed in floating point may come out a little too low, and the quantity that it is compared with a little too
+high. So both are computed as spans, intervals that contain the exact number: every operation rounds the lower end down
+and the upper end up. Of a bound the upper end is reported, of an observed quantity the lower.
 
-What enters is a span too. A float64 that stands for itself has no width; a sum of n terms of one sign has lost at most
-``lost(n)`` of itself, whatever the order of its terms, and a product of vectors as much of the sum of the absolute
-products. A span that has become meaningless (infinities that cancel, zero times infinity) is the whole line, so that a
-bound made of it is infinite and never NaN.
+The inputs are spans too. An exact float64 has no width; a sum of n terms of one sign is off by at most
+``relative_error(n)`` of itself, whatever the order of its terms, and a product of vectors as much of the sum of the
+absolute products. A span that has become meaningless (infinities that cancel, zero times infinity) is the whole line,
+so that a bound made of it is infinite and never NaN.
 
 Higham, "Accuracy and stability of numerical algorithms" (2002), sections 2.2 and 3.1.
 """
@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 UNIT = 2.0**-53
 # The error of a product that underflows.
 LEAST = 5e-324
-# More than a sum can lose by terms that vanish.
+# More than a sum can lose by terms that underflow.
 VANISHED = 1e-300
 
 
-def lost(operations: float) -> float:
+def relative_error(operations: float) -> float:
     """The largest relative error of so many roundings one after another.
 
-    >>> 1e-12 < lost(10_000) < 1.2e-12, lost(2.0**53)
+    >>> 1e-12 < relative_error(10_000) < 1.2e-12, relative_error(2.0**53)
     (True, inf)
     """
     share = (operations + 1.0) * UNIT
@@ -38,7 +38,7 @@ def lost(operations: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A number between ``low`` and ``high``.
+    """An interval that contains a number: between ``low`` and ``high``.
 
     >>> third = Span.exactly(1.0) / 3.0
     >>> third.low < 1 / 3 < third.high, third.high - third.low < 2e-16
@@ -52,21 +52,21 @@ class Span:
 
     @classmethod
     def exactly(cls, value: float) -> "Span":
-        """A number that is what it is."""
+        """A number without error."""
         return cls(float(value), float(value)) if not isnan(value) else LINE
 
     @classmethod
     def about(cls, value: float, operations: float) -> "Span":
-        """A number that so many roundings, each relative to it, have led to."""
-        return cls.within(value, abs(float(value)) * lost(operations))
+        """A number computed with so many roundings, each relative to it."""
+        return cls.within(value, abs(float(value)) * relative_error(operations))
 
     @classmethod
     def within(cls, value: float, error: float) -> "Span":
-        """A number known up to an absolute error."""
+        """A number with an absolute error."""
         return cls.exactly(value) if error == 0.0 else _outward(float(value) - error, float(value) + error)
 
     def widened(self, error: float) -> "Span":
-        """The same, known up to so much more."""
+        """The same with a further absolute error."""
         return self if error == 0.0 else _outward(self.low - error, self.high + error)
 
     def __add__(self, other: "Number") -> "Span":
@@ -107,7 +107,7 @@ class Span:
         return as_span(other) / self
 
     def root(self) -> "Span":
-        """The square root of what of it is not negative."""
+        """The square root; negative numbers count as zero."""
         return _outward(sqrt(max(0.0, self.low)), sqrt(max(0.0, self.high))).at_least(0.0)
 
     def square(self) -> "Span":
@@ -115,7 +115,7 @@ class Span:
         return (self * self).at_least(0.0)
 
     def at_least(self, floor: float) -> "Span":
-        """The larger one of it and a number."""
+        """The maximum of this and a number."""
         return Span(max(self.low, floor), max(self.high, floor))
 
 
@@ -126,29 +126,29 @@ LINE = Span(-inf, inf)
 
 
 def as_span(value: Number) -> Span:
-    """A number, taken for exact, or the span that it is."""
+    """The span of a number without error; a span itself."""
     return value if isinstance(value, Span) else Span.exactly(value)
 
 
 def _outward(low: float, high: float) -> Span:
     if isnan(low) or isnan(high):
         return LINE
-    # What overflowed is beyond the largest number, and may still be finite.
+    # A result that overflowed may be finite in exact arithmetic, so the largest finite number is its lower end.
     return Span(nextafter(low, -inf), nextafter(high, inf))
 
 
 def total(values: NDArray[np.float64]) -> Span:
     """The sum of an array."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return Span.within(float(values.sum()), float(np.abs(values).sum()) * lost(values.size))
+        return Span.within(float(values.sum()), float(np.abs(values).sum()) * relative_error(values.size))
 
 
 def product(u: NDArray[np.float64], v: NDArray[np.float64], roundings: int = 0) -> Span:
-    """The inner product of two arrays whose entries were rounded so many times before."""
+    """The inner product of two arrays whose entries already have so many ``roundings``."""
     with np.errstate(over="ignore", invalid="ignore"):
         terms = u * v
         size = float(np.abs(terms).sum())
-        error = size * lost(terms.size + roundings + 2) + LEAST * terms.size
+        error = size * relative_error(terms.size + roundings + 2) + LEAST * terms.size
         return Span.within(float(terms.sum()), error if size > 0.0 else LEAST * np.count_nonzero((u != 0) & (v != 0)))
 
 

@@ -13,13 +13,13 @@ in the error set and some e_r >= 1, |x|^2 (1 - m)^2 / |X|^2 is (mean e)^2 / (1 +
 equal and (sum e^2)^2 / ((sum e)^2 + sum e^2) >= 1 / (n + 1) where it is proportional: c = K (K - 1) and c = K.
 
 ALMA. theta is such a combination too, of examples of p-norm one; A, the sum of its coefficients, is kept. Then
-g = <U, theta> / (A |U|_q) is an average margin and A <= 1 / g, while A is at least a number that depends on how many
-updates there were and on alpha alone. Gentile (JMLR 2001), theorem 3, turns that round:
+g = <U, theta> / (A |U|_q) is an average margin and A <= 1 / g, while A has a lower bound that depends on alpha and on
+the number of updates alone. Solved for that number, by Gentile (JMLR 2001), theorem 3:
 
     updates <= (2 (p - 1) / g^2) (2 / alpha - 1)^2 + 8 / alpha - 4 .
 
-Rounding. Every update multiplies what is there and adds to it, so that relative errors add up. Those of ROMMA's c and d
-are larger the less of X is not along M: the sum of |X|^2 / f over the updates is kept (HELD). An expansion's scores are
+Rounding. Every update multiplies the weights and adds to them, so that relative errors add up. Those of ROMMA's c and d
+are larger the more X is parallel to M: the sum of |X|^2 / f over the updates is kept (HELD). An expansion's scores are
 sums of coefficients times kernel values, which may cancel: their errors are larger by up to |W| R.
 """
 
@@ -30,29 +30,29 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import tally as tallies
 
-from . import drift
+from . import run_rounding
 from .additive import Run
 from .certificate import Certificate
-from .rounding import Span, as_span, length, lost, product
+from .rounding import Span, as_span, length, product, relative_error
 
 AVERAGE = "average margin of the unit comparator on the updates"
 
 
 def romma(run: Run, *, goal: float, skipped: int, parts: int) -> list[Certificate]:
-    """``goal`` is what the weights call one, ``skipped`` how many rounds contradicted all, ``parts`` is c."""
+    """``goal`` is the unit of the weights, ``skipped`` the number of rounds that no weights satisfy, ``parts`` is c."""
     size = run.reach
     if size.high == 0.0:
         bound, observed, best = 0.0 if run.mistakes == 0 else inf, 0.0, inf
     else:
-        known = drift.known(run.tally, tallies.HELD)
-        wrong = 4.0 * float(run.tally[tallies.HELD]) * lost(run.terms + 16) if known else inf
+        known = run_rounding.path_known(run.tally, tallies.HELD)
+        wrong = 4.0 * float(run.tally[tallies.HELD]) * relative_error(run.terms + 16) if known else inf
         if run.expansion:
             wrong *= 1.0 + (size * (2.0 * run.radius2).root() / goal).high
         shares = Span.within(1.0, wrong)
         average = as_span(goal) / size * (run.along / size) * shares
         observed, best = average.low if known else -inf, (as_span(goal) / size * shares).high
         reach = (float(parts) * run.radius2).root() / average if average.low > 0.0 else as_span(inf)
-        bound = run.on_mistakes(reach.square().high) if skipped == 0 else inf
+        bound = run.if_all_updated(reach.square().high) if skipped == 0 else inf
     condition = "U has a positive average margin on the updates; R is the largest norm of an update's row; no zero row"
     return [
         Certificate("mistakes", run.mistakes, bound, condition + "; no round was skipped"),
@@ -62,7 +62,7 @@ def romma(run: Run, *, goal: float, skipped: int, parts: int) -> list[Certificat
 
 def alma(run: Run, dual: NDArray[np.float64], *, power: float, alpha: float, weight: float) -> list[Certificate]:
     """``dual`` is theta, ``weight`` the sum A of its coefficients, ``power`` the p of the norm."""
-    # |U|_q with the largest entry taken out, for comparators of any size.
+    # |U|_q after division by the largest entry, for comparators of any size.
     largest = float(np.abs(run.comparator).max(initial=0.0))
     U = run.comparator / largest if largest else run.comparator
     size = Span.about(float((np.abs(U) ** (power / (power - 1.0))).sum() ** (1.0 - 1.0 / power)), U.size + 16)
@@ -73,13 +73,13 @@ def alma(run: Run, dual: NDArray[np.float64], *, power: float, alpha: float, wei
         norm = Span.about(power_sum, dual.size + 16 + 4 * power) * top
     if power == 2.0:
         size, norm = length(U), length(dual)
-    # Every update rounds the dual and the sum of its coefficients, and meets a score that is rounded.
+    # Every update rounds the dual and the sum of its coefficients, and uses a rounded score.
     shares = Span.about(1.0, 16.0 * power * (run.updates + (run.terms + 2.0) * (1.0 + sqrt(run.updates))))
     coefficients = Span.exactly(weight) * shares
     directed = largest > 0.0 and weight > 0.0
     average = product(U, dual, roundings=1) / size / coefficients if directed else Span.exactly(0.0)
     if run.expansion and directed:
-        # An expansion is its own comparator, of which the length is kept.
+        # An expansion is compared with itself, and its length is kept.
         average = norm / coefficients
     bound = inf if run.updates else 0.0
     if run.updates and average.low > 0.0:
@@ -89,7 +89,7 @@ def alma(run: Run, dual: NDArray[np.float64], *, power: float, alpha: float, wei
     condition = "U has a positive average margin on the updates, rows scaled to p-norm one"
     return [
         Certificate("updates", run.updates, bound, condition),
-        Certificate("mistakes", run.mistakes, run.on_mistakes(spotless), condition + "; no zero row"),
+        Certificate("mistakes", run.mistakes, run.if_all_updated(spotless), condition + "; no zero row"),
         Certificate(
             AVERAGE, average.low, (norm / coefficients).high if weight else inf, "always; rows scaled to p-norm one"
         ),

@@ -1,7 +1,7 @@
-"""Bounds of the learners that keep a Gaussian N(w, S), from a few sums and from S itself.
+"""Bounds of the learners with Gaussian weights N(w, S), from a few sums of a run and from S itself.
 
-Start S = a I. A updates, U of them no mistakes, M mistakes; h = S^{-1} w = sum weight z over the updates, X = sum zz',
-L = log det(S_1) - log det(S). Proofs are on the page of these learners.
+S starts as a I. There are A updates, U of them without a mistake, and M mistakes; h = S^{-1} w = sum weight z over the
+updates, X = sum zz', L = log det(S_1) - log det(S). For proofs see docs/second-order.md.
 
 AROW and SOP (S^{-1} = I / a + X / r, weight 1 / r, q = w'S^{-1}w). For every u with g = <u, sum z> / A > 0
 
@@ -14,9 +14,9 @@ Weights that are all positive: no unit vector has a margin above |h| / sum weigh
 
 CW stdev: a mistake divides det S by 1 + phi^2 at least, so that M <= L / log(1 + phi^2).
 
-Rounding. A perturbation of a root J of B = S / s by e changes B^{-1} by a share e |J^{-1}|, and the downdates that
-follow only dilute it. So ``uncertain`` grows with updates, dimension and the steepest direction of B^{-1}, and bounds
-the error of S^{-1}, and of w in its metric.
+Rounding. A perturbation of a root J of B = S / s by e changes B^{-1} by a share e |J^{-1}|, which later downdates only
+reduce. So ``uncertain`` grows with the updates, the dimension and the norm of B^{-1}, and bounds the relative error of
+S^{-1}, and of w in its metric.
 """
 
 from math import inf, log1p, sqrt
@@ -25,14 +25,14 @@ from typing import NamedTuple
 from .certificate import Certificate
 from .rounding import LINE, UNIT, VANISHED, Span
 
-# A share beyond which nothing is known any more.
+# With a larger relative error than this nothing is bounded.
 MOST_UNCERTAIN = 0.05
 
 
 class GaussianRun(NamedTuple):
     """The sums of a run. ``margin_updates`` is U, ``log_shrunk`` L, ``squares`` the sum of r l^2 / (v + r).
 
-    ``steep`` bounds the norm of S^{-1}; ``uncertain`` is a share, see above.
+    ``steep`` bounds the norm of S^{-1}; ``uncertain`` is a relative error, see above.
     """
 
     mistakes: int
@@ -45,15 +45,15 @@ class GaussianRun(NamedTuple):
 
     @property
     def counted(self) -> bool:
-        """Was every mistake an update, and is anything known?"""
+        """Whether every mistake caused an update, and the relative error is small enough."""
         return self.mistakes <= self.updates - self.margin_updates and self.uncertain < MOST_UNCERTAIN
 
 
 class MeasuredComparator(NamedTuple):
     """A comparator u in the metric of S, and its length.
 
-    ``square`` is u'S^{-1}u, ``inner`` <u, h>, ``own`` <w, h> = w'S^{-1}w, ``size`` |u|, ``pull`` |h|; ``scale`` is what
-    u was divided by.
+    ``square`` is u'S^{-1}u, ``inner`` <u, h>, ``own`` <w, h> = w'S^{-1}w, ``size`` |u|, ``pull`` |h|; u was divided by
+    ``scale``.
     """
 
     square: float
@@ -65,9 +65,9 @@ class MeasuredComparator(NamedTuple):
 
 
 def uncertainty(dim: float, updates: float, logarithms: float, steep: float, cancels: bool) -> float:
-    """The share that so many updates leave uncertain; ``steep`` bounds B^{-1}, ``cancels``: B is a difference.
+    """The relative error after so many updates; ``steep`` bounds B^{-1}, ``cancels``: B is a difference.
 
-    What is lost in a difference is a share of its terms, ``steep`` times as much of B, and as much again of what is
+    The error of a difference is a share of its terms: ``steep`` times as much of B, and as much again of quantities
     measured by B^{-1}.
     """
     worst = steep * steep if cancels else sqrt(steep)
@@ -75,7 +75,7 @@ def uncertainty(dim: float, updates: float, logarithms: float, steep: float, can
 
 
 def _spans(run: GaussianRun, u: MeasuredComparator, r: float) -> tuple[Span, Span]:
-    """r u'S^{-1}u and <u, sum z>, up to what is uncertain."""
+    """r u'S^{-1}u and <u, sum z> with their errors."""
     if not run.uncertain < MOST_UNCERTAIN:
         return LINE, LINE
     length = 1.1 * sqrt(max(0.0, u.square)) * sqrt(max(0.0, u.own))
@@ -87,8 +87,8 @@ def _spans(run: GaussianRun, u: MeasuredComparator, r: float) -> tuple[Span, Spa
 def arow_mistakes(run: GaussianRun, u: MeasuredComparator, r: float, measured: bool = False) -> Certificate:
     """AROW and SOP: the bound of the average margin.
 
-    Of shards that were added up r w'S^{-1}w is ``measured``, which L + U bounds on one stream: |<u, h>| is at most the
-    product of the lengths of u and of h, wherever they come from.
+    On one stream L + U bounds r w'S^{-1}w. For merged shards it is ``measured`` instead: |<u, h>| is at most the
+    product of the lengths of u and h in any case.
     """
     condition = "u has a positive average margin on the updates; no mistake without an update"
     whole, pull = _spans(run, u, r)
@@ -131,7 +131,7 @@ def gaussian_margin(run: GaussianRun, u: MeasuredComparator, weight: float, posi
 
 
 def determinant_mistakes(run: GaussianRun, phi: float) -> Certificate:
-    """CW stdev: what mistakes have taken off the determinant."""
+    """CW stdev: the bound from the determinant, which every mistake reduces."""
     condition = "no mistake without an update"
     share = Span.about(log1p(phi * phi), 16.0)
     whole = Span.about(run.log_shrunk, 8.0 * run.updates + 64.0)
@@ -140,14 +140,14 @@ def determinant_mistakes(run: GaussianRun, phi: float) -> Certificate:
 
 
 def moving_cost(cost: float, off: float, proved: bool) -> Certificate:
-    """AROW with a drift q: what no classifier could have avoided, wherever it moves.
+    """AROW with a drift q: the least cost of a classifier that moves.
 
     For every sequence u_1, u_2, ... and S = a I at the start, the sums over the updates (the second over all rounds)::
 
         sum r l^2 / (v + r) <= (r / a) |u_1|^2 + (r / q) sum |u_{t+1} - u_t|^2 + sum (1 - <u_t, z_t>)^2
 
-    and for the best sequence both sides are equal, because the inverse of S + q I is the least of S^{-1} and the price
-    of a move together. So the number is its own bound; ``off`` is the share of it that rounding may have changed.
+    and for the best sequence both sides are equal, because (S + q I)^{-1} is the infimal convolution of S^{-1} and the
+    cost of a move. So the number is its own bound; ``off`` is the share of it that rounding may have changed.
     """
     condition = (
         "two labels, a whole covariance, no weights, no variance at its ceiling: no moving classifier costs less"

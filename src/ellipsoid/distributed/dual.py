@@ -128,8 +128,8 @@ class DualRounds:
             for i, blocks in enumerate(self.shards)
         ]
         sent = engine.send(model, key=f"model-{name}")
-        tell = self.run.progress.shard if sigma else (lambda counts: None)
-        leaves, _ = run_jobs(engine, jobs, sent, ascend_shard, name, tell)
+        report = self.run.progress.shard if sigma else (lambda counts: None)
+        leaves, _ = run_jobs(engine, jobs, sent, ascend_shard, name, report)
         found = [engine.result(leaf) for leaf in leaves]
         engine.forget()
         return in_pairs([each.part for each in found], add_two), [each.alphas for each in found]

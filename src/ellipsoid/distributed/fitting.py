@@ -121,7 +121,7 @@ class ShardedRun:
         options: dict[str, Any] | None = None, scale: str | None = None, block_bytes: int = 16 << 20,
     ) -> None:  # fmt: skip
         self.learner, self.scaler = _unwrapped(learner, scale)
-        self.engine, self.tell, self.options = engine, progress, dict(options or {})
+        self.engine, self.report, self.options = engine, progress, dict(options or {})
         self.plan: Plan = make_plan(data, block_bytes, self.options, label)
         self.label, self.block_bytes = label, block_bytes
         self.names = None if self.plan.format is None else _names(data)
@@ -135,7 +135,7 @@ class ShardedRun:
         rounds = 1 if kind == REPLAY else asked.rounds or (1 if one_round_suffices(self.learner) else USUAL_ROUNDS)
         self.prepare(asked.classes, asked.n_features)
         shards = self.plan.deal(asked.shards)
-        self.progress = RunProgress(self.tell, rounds, len(shards))
+        self.progress = RunProgress(self.report, rounds, len(shards))
         scaler = None
         if self.scaler is not None:
             scaler = (type(self.scaler).__name__, sorted(self.scaler.get_params().items()))
@@ -173,8 +173,8 @@ class ShardedRun:
 
     def say(self, text: str) -> None:
         """Report a line of progress."""
-        if self.tell is not None:
-            self.tell(text)
+        if self.report is not None:
+            self.report(text)
 
     def wrapped(self, model: Any) -> Any:
         """The model with its scaler in front."""

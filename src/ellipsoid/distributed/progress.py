@@ -13,26 +13,26 @@ LINE_PAUSE = 2.0
 class RunProgress:
     """Calls a function such as ``print`` with lines on the progress of a run, unless it is None."""
 
-    def __init__(self, tell: Callable[[str], Any] | None, rounds: int, shards: int) -> None:
-        self.tell, self.rounds, self.shards = tell, rounds, shards
+    def __init__(self, report: Callable[[str], Any] | None, rounds: int, shards: int) -> None:
+        self.report, self.rounds, self.shards = report, rounds, shards
         self.round = 0
 
     def line(self, text: str) -> None:
         """Report a line."""
-        if self.tell is not None:
-            self.tell(text)
+        if self.report is not None:
+            self.report(text)
 
     def begin(self, number: int) -> None:
         """A round begins."""
         self.round, self.done, self.rows = number, 0, 0
-        self.begun = self.told = monotonic()
+        self.started = self.last_line = monotonic()
 
     def shard(self, counts: Any) -> None:
         """A shard is done."""
         self.done, self.rows = self.done + 1, self.rows + counts.rows
         now = monotonic()
-        if now - self.told >= LINE_PAUSE and self.done < self.shards:
-            self.told = now
+        if now - self.last_line >= LINE_PAUSE and self.done < self.shards:
+            self.last_line = now
             self.line(f"{self._where()}, {self.done} of {self.shards} shards, {self._rate(now)}")
 
     def end(self, mistakes: int, error: float | None) -> None:
@@ -45,4 +45,4 @@ class RunProgress:
         return f"round {self.round + 1} of {self.rounds}"
 
     def _rate(self, now: float) -> str:
-        return f"{self.rows:,} rows, {self.rows / max(1e-9, now - self.begun):,.0f} rows/s"
+        return f"{self.rows:,} rows, {self.rows / max(1e-9, now - self.started):,.0f} rows/s"

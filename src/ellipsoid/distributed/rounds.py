@@ -79,11 +79,11 @@ def sum_parts(engine: Engine, leaves: list[Any], coefficients: list[float], name
 
 
 def run_jobs(
-    engine: Engine, jobs: list[Any], model: Any, work: Callable[..., Any], name: str, tell: Callable[[Any], None]
+    engine: Engine, jobs: list[Any], model: Any, work: Callable[..., Any], name: str, report: Callable[[Any], None]
 ) -> tuple[list[Any], list[Any]]:
     """Run ``work(model, job)`` for all jobs; where workers died, jobs are sent again under another name.
 
-    Returns the futures of the results, and the counts of all shards; ``tell`` is called with the counts of each shard
+    Returns the futures of the results, and the counts of all shards; ``report`` is called with the counts of each shard
     when it is done.
     """
     leaves: dict[int, Any] = {}
@@ -106,7 +106,7 @@ def run_jobs(
                 lost = error
                 continue
             leaves[job.number] = leaf
-            tell(counts[job.number])
+            report(counts[job.number])
         if not missing:
             return [leaves[job.number] for job in jobs], [counts[job.number] for job in jobs]
     raise LostWorkers(f"shard {missing[0].number} was sent to workers {ATTEMPTS} times, and came back never: {lost}")

@@ -7,7 +7,7 @@ import numpy as np
 
 from ellipsoid.certificates import Certificate, second_order
 from ellipsoid.certificates.certificate import unproved
-from ellipsoid.certificates.rounding import Span, lost
+from ellipsoid.certificates.rounding import Span, relative_error
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.forms.diagonal import DROP, INVERSE
 from ellipsoid.ellipsoids.tables.drift import DriftTable
@@ -54,7 +54,7 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
                 products, uncancelled, off = table.preimage_products()
             except np.linalg.LinAlgError:
                 products, uncancelled, off = np.zeros(3), np.full(3, inf), 0.0
-            errors = uncancelled * (off + lost(learner.width + 8.0 + 2.0 * run.updates))
+            errors = uncancelled * (off + relative_error(learner.width + 8.0 + 2.0 * run.updates))
             share = float(np.where(errors == 0.0, 0.0, errors / np.abs(products)).max())
         run = run._replace(uncertain=run.uncertain + share)
         size, pull = (Span.within(float(products[k]), float(errors[k])).root().high for k in (0, 2))

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.certificates import Certificate, drift, dual
+from ellipsoid.certificates import Certificate, dual, run_rounding
 from ellipsoid.certificates.certificate import unproved
 from ellipsoid.certificates.mixed import DUAL, counted, roundings, sums_of_all
-from ellipsoid.certificates.rounding import Span, lost
+from ellipsoid.certificates.rounding import Span, relative_error
 from ellipsoid.engine import tally as tallies
 from ellipsoid.links.functions import BALANCED, NORM, SIMPLEX, Link
 from ellipsoid.links.table import LinkTable
@@ -83,7 +83,7 @@ class DualLearner(Learner):
         conjugate, off = link.conjugate(theta), self.rounding_loss()
         groups = len(link.groups(theta))
         if link.quadratic:
-            blurred = conjugate * lost(theta.size + 8.0 + 4.0 * link.p)
+            blurred = conjugate * relative_error(theta.size + 8.0 + 4.0 * link.p)
             blurred += off.drift * (link.dual_norm(theta) + off.drift)
         else:
             blurred = conjugate_error(link, theta) + groups * off.drift
@@ -108,7 +108,7 @@ class DualLearner(Learner):
         found = Span.about(float(self.tally[tallies.RADIUS2]), self.width + 8.0 + 4.0 * self.link.p)
         return found * (Span.about(self.link.pair, 2) if rival else 1.0)
 
-    def rounding_loss(self) -> drift.Lost:
+    def rounding_loss(self) -> run_rounding.RunErrors:
         """What rounding can have done to the run."""
         rule, tally, link = self.rule, sums_of_all(self), self.link
         weight, terms = float(tally[tallies.WEIGHT]), 2.0 + self.width
@@ -117,15 +117,15 @@ class DualLearner(Learner):
         if self.mixed is not None and self.mixed.kind == DUAL:
             # Every multiplier has moved again and again.
             path, sway, held = (float(tally[slot]) for slot in (tallies.PATH, tallies.SWAY, tallies.HELD))
-            again = drift.Way(2.0 * path, sway + weight, float(tally[tallies.STEPS]), terms, rule.goal, held)
-            return drift.quadratic(again, 4.0 * path * path)
+            again = run_rounding.RunPath(2.0 * path, sway + weight, float(tally[tallies.STEPS]), terms, rule.goal, held)
+            return run_rounding.quadratic(again, 4.0 * path * path)
         # The p-norm of a row is at most the root of its curvature.
         curvature = self.curvature.high
         path = weight * float(np.sqrt(curvature))
-        if drift.known(tally) and (link.p == 2.0 or rule.step_kind != dual_ascent.EXACT_STEP):
+        if run_rounding.path_known(tally) and (link.p == 2.0 or rule.step_kind != dual_ascent.EXACT_STEP):
             # Rows of the largest curvature may be few. (Exact steps behind a link are longer than those asked for.)
-            path = min(path, 2.0 * float(tally[tallies.PATH]) * (1.0 + lost(self.steps + self.width)))
-        way = drift.Way(path=path, sway=weight, steps=self.steps, terms=terms, goal=rule.goal)
+            path = min(path, 2.0 * float(tally[tallies.PATH]) * (1.0 + relative_error(self.steps + self.width)))
+        way = run_rounding.RunPath(path=path, sway=weight, steps=self.steps, terms=terms, goal=rule.goal)
         if rule.step_kind != dual_ascent.EXACT_STEP and self.mixed is not None:
             most = path * path
         elif rule.step_kind == dual_ascent.FIXED_STEP:
@@ -136,7 +136,7 @@ class DualLearner(Learner):
                 if rule.step_kind != dual_ascent.ADAPTIVE_STEP or curvature <= 2.0
                 else path * path
             )
-        return drift.quadratic(way, most, link.p)
+        return run_rounding.quadratic(way, most, link.p)
 
 
 @declared

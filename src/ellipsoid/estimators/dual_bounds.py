@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.certificates import drift, dual
-from ellipsoid.certificates.rounding import ZERO, Span, length, lost, product, total
+from ellipsoid.certificates import dual, run_rounding
+from ellipsoid.certificates.rounding import ZERO, Span, length, relative_error, product, total
 from ellipsoid.engine import tally as tallies
 from ellipsoid.links.functions import BALANCED, NEARLY, SIMPLEX, Link
 
@@ -40,28 +40,28 @@ class DualClassifier(OnlineClassifier):
         return bool(learner.rule.cap < inf)
 
 
-def rounding_behind_link(tally: NDArray[np.float64], link: Link, terms: float, goal: float) -> drift.Lost:
+def rounding_behind_link(tally: NDArray[np.float64], link: Link, terms: float, goal: float) -> run_rounding.RunErrors:
     """A bound on the effect of rounding on a run with an exponential link."""
-    if not drift.known(tally, tallies.HELD):
-        return drift.UNKNOWN
+    if not run_rounding.path_known(tally, tallies.HELD):
+        return run_rounding.UNKNOWN_ERRORS
     path, steps = 2.0 * float(tally[tallies.HELD]), float(tally[tallies.STEPS])
-    way = drift.Way(path=path, sway=float(tally[tallies.WEIGHT]), steps=steps, terms=terms, goal=goal)
-    return drift.entropic(way, float(tally[tallies.FARTHEST]), 1.0 if link.kind == SIMPLEX else 0.0)
+    way = run_rounding.RunPath(path=path, sway=float(tally[tallies.WEIGHT]), steps=steps, terms=terms, goal=goal)
+    return run_rounding.entropic(way, float(tally[tallies.FARTHEST]), 1.0 if link.kind == SIMPLEX else 0.0)
 
 
 def conjugate_error(link: Link, theta: NDArray[np.float64]) -> float:
     """A bound on the rounding error in the value of an exponential link's G."""
     groups = link.groups(theta)
     if link.kind == BALANCED and float(np.abs(theta).max(initial=0.0)) < 1.0:
-        return link.conjugate(theta) * lost(theta.size + 16.0)
-    return sum(lost(group.size + 16.0) * (1.0 + float(np.abs(group).max(initial=0.0))) for group in groups)
+        return link.conjugate(theta) * relative_error(theta.size + 16.0)
+    return sum(relative_error(group.size + 16.0) * (1.0 + float(np.abs(group).max(initial=0.0))) for group in groups)
 
 
 def dual_norm_error(link: Link, theta: NDArray[np.float64]) -> float:
     """A bound on the rounding error of the dual norm: the largest entry is exact, a power sum is not."""
     if link.quadratic:
-        return link.dual_norm(theta) * lost(theta.size + 8.0 + 4.0 * link.p)
-    return 0.0 if link.joint else sum(float(np.abs(g).max(initial=0.0)) for g in link.groups(theta)) * lost(len(theta))
+        return link.dual_norm(theta) * relative_error(theta.size + 8.0 + 4.0 * link.p)
+    return 0.0 if link.joint else sum(float(np.abs(g).max(initial=0.0)) for g in link.groups(theta)) * relative_error(len(theta))
 
 
 def may_widen(learner: Any) -> bool:
@@ -107,7 +107,7 @@ def complexity_of(link: Link, w: NDArray[np.float64]) -> Span:
     if not found < inf:
         return Span.exactly(inf)
     off = missing_mass(link, w)
-    error = sum((2.0 + log(2.0 * group.size)) * (lost(group.size + 16.0) + off) for group in link.groups(w))
+    error = sum((2.0 + log(2.0 * group.size)) * (relative_error(group.size + 16.0) + off) for group in link.groups(w))
     return Span.within(found, error).at_least(0.0)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.certificates import learned as bounds
+from ellipsoid.certificates import ellipsoid_classifier as bounds
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.rows import HUGE
 from ellipsoid.representation.speeds import copies as slots

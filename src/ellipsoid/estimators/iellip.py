@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from ellipsoid.certificates import Certificate, ellipsoidal
 from ellipsoid.certificates.certificate import unproved
 from ellipsoid.certificates.mixed import counted, roundings
-from ellipsoid.certificates.rounding import ZERO, Span, length, lost, product
+from ellipsoid.certificates.rounding import ZERO, Span, length, product, relative_error
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.forms.vector_forms import FullForm
@@ -113,7 +113,7 @@ class IELLIP(KernelEllipsoidalClassifier):
             products, uncancelled, off = table.preimage_products()
         except np.linalg.LinAlgError:
             return self._unknown(learner)
-        share = off + lost(learner.width + 8.0 + 2.0 * float(table.numbers[slots.CUTS]))
+        share = off + relative_error(learner.width + 8.0 + 2.0 * float(table.numbers[slots.CUTS]))
         size2, inner, norm2 = map(Span.within, products, uncancelled * share)
         return self._from_pull(learner, size2.root(), norm2.root(), inner)
 

@@ -85,8 +85,8 @@ class Perceptron(WeightParameters, BudgetClassifier):
             parts = run.steps(tallies.PARTS)
             found = additive.perceptron(run._replace(blocks=1), learner.rule.margin, parts, tallies.PARTS)
             # The weights of single learners' updates are not added up, nor is their average margin known then.
-            return unproved(found[1:3]) if run.weighed else found
-        return additive.perceptron(run, learner.rule.margin, run.push.high if run.weighed else run.steps())
+            return unproved(found[1:3]) if run.has_weights else found
+        return additive.perceptron(run, learner.rule.margin, run.push.high if run.has_weights else run.steps())
 
 
 @declared

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.certificates import Certificate, drift, dual
+from ellipsoid.certificates import Certificate, dual, run_rounding
 from ellipsoid.certificates.certificate import unproved
 from ellipsoid.certificates.mixed import DUAL, counted, roundings, sums_of_all
-from ellipsoid.certificates.rounding import Span, length, lost
+from ellipsoid.certificates.rounding import Span, length, relative_error
 from ellipsoid.engine import Dense, call, learn
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import PLAIN
@@ -63,7 +63,9 @@ class Windowed(Learner):
         size = length(self.theta())
         if isinstance(self, ExpansionLearner):
             # The squared length is kept from round to round, as the dual is.
-            error = 2.0 * off.lost + 4.0 * lost(self.rounds + 8) * self.rule.goal * float(self.tally[tallies.SWAY])
+            error = 2.0 * off.lost + 4.0 * relative_error(self.rounds + 8) * self.rule.goal * float(
+                self.tally[tallies.SWAY]
+            )
             size = size.square().widened(error).root()
         norm = 0.5 * (size.low + size.high)
         apart = (size.high - size.low) + off.drift
@@ -71,7 +73,7 @@ class Windowed(Learner):
             margin=self.rule.goal, C=self.rule.cap, weight=float(self.tally[tallies.WEIGHT] + alphas.sum()),
             largest=float(max(self.tally[tallies.LARGEST], alphas.max(initial=0.0))),
             conjugate=0.5 * norm * norm, norm=norm, terms=self.rounds + 4 + int(roundings(self)), drift=apart,
-            blurred=apart * (norm + apart) + norm * norm * lost(4), lost=off.lost,
+            blurred=apart * (norm + apart) + norm * norm * relative_error(4), lost=off.lost,
             weighed=bool(self.tally[tallies.WEIGHED]),
         )  # fmt: skip
 
@@ -81,20 +83,20 @@ class Windowed(Learner):
         found = Span.about(float(self.tally[tallies.RADIUS2]), self.width + 4)
         return found * (2.0 if self.scores > 1 else 1.0)
 
-    def rounding_loss(self) -> drift.Lost:
+    def rounding_loss(self) -> run_rounding.RunErrors:
         """What rounding can have done to the run."""
         tally = sums_of_all(self)
         path, steps = float(tally[tallies.PATH]), float(tally[tallies.STEPS])
-        if not drift.known(tally):
-            return drift.UNKNOWN
+        if not run_rounding.path_known(tally):
+            return run_rounding.UNKNOWN_ERRORS
         # A score of an expansion sums a kernel value for every example that counts.
         terms = 2.0 + self.width + (self.rounds if isinstance(self, ExpansionLearner) else 0)
         sway = float(max(tally[tallies.SWAY], tally[tallies.WEIGHT]))
-        way = drift.Way(
+        way = run_rounding.RunPath(
             path=path, sway=sway, steps=steps, terms=terms, goal=self.rule.goal, held=float(tally[tallies.HELD]),
         )  # fmt: skip
-        most = float(tally[tallies.FARTHEST]) * (1.0 + lost(2.0 * self.rounds))
-        return drift.quadratic(way, min(most, 2.0 * self.rule.goal * sway))
+        most = float(tally[tallies.FARTHEST]) * (1.0 + relative_error(2.0 * self.rounds))
+        return run_rounding.quadratic(way, min(most, 2.0 * self.rule.goal * sway))
 
 
 class WindowLearner(Windowed):

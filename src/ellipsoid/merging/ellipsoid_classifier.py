@@ -50,17 +50,17 @@ def put_copies(core: Any, part: Part, start: Any) -> None:
         total.update({name: array + part.added[name] for name, array in _additive(start.table).items()})
     columns = 1 + table.width
     sizes = part.largest["sizes"]
-    met = sizes > 0.0
+    seen = sizes > 0.0
     squares = np.zeros(columns)
-    squares[met] = np.maximum(0.0, total["squares"][met]) / sizes[met] ** 2
+    squares[seen] = np.maximum(0.0, total["squares"][seen]) / sizes[seen] ** 2
     # Only the allocated arrays of the shard's table are used.
     table.W[:] = 0.0
     table.W[:columns, -FEATURE_SIZE], table.W[:columns, -SQUARES] = sizes, squares
-    table.shared[SUMMED], table.shared[slots.COLUMNS_SEEN] = total["shared"], float(met.sum())
+    table.shared[SUMMED], table.shared[slots.COLUMNS_SEEN] = total["shared"], float(seen.sum())
     table.shared[slots.COPY_ROUNDS] = core.rounds
     table.own[:, COPY_SUMS], table.own[:, COPY_MEANS] = total["own"], part.mean("judged")
     if table.full:
-        table.P[:] = _shape(total, part, met)
+        table.P[:] = _shape(total, part, seen)
     last, average = np.moveaxis(part.mean("heads"), 1, 0)
     blocks = table._blocks(table.W, table.functions)[:columns, :, :, :scores]
     blocks[:, :, 0] = last.transpose(2, 0, 1)
@@ -69,12 +69,12 @@ def put_copies(core: Any, part: Part, start: Any) -> None:
     core.mixed = core.mixed._replace(kind=INFORMATION, apart=np.zeros(tallies.SIZE))
 
 
-def _shape(total: dict[str, Floats], part: Part, met: Any) -> Floats:
+def _shape(total: dict[str, Floats], part: Part, seen: Any) -> Floats:
     """The full shape of the rows of all steps; a column that is new in several shards has the mean of their starts."""
-    new = np.maximum(1.0, part.added["met"])
+    new = np.maximum(1.0, part.added["seen"])
     inverse = total["inverse"] - np.diag(part.added["prior"] * (1.0 - 1.0 / new))
     P = np.zeros_like(inverse)
-    P[np.ix_(met, met)] = np.linalg.inv(inverse[np.ix_(met, met)])
+    P[np.ix_(seen, seen)] = np.linalg.inv(inverse[np.ix_(seen, seen)])
     return 0.5 * (P + P.T)
 
 
@@ -86,14 +86,14 @@ def _sizes(table: Any) -> Floats:
 def _additive(table: Any) -> dict[str, Floats]:
     """The sums of a run, in units that are the same for all."""
     sizes = _sizes(table)
-    met = sizes > 0.0
+    seen = sizes > 0.0
     squares = table.W[: 1 + table.width, -SQUARES] * sizes**2
     found = {"shared": table.shared[SUMMED].copy(), "own": table.own[:, COPY_SUMS].copy(), "squares": squares}
     if table.full:
         inverse = np.zeros_like(table.P)
-        inverse[np.ix_(met, met)] = np.linalg.inv(table.P[np.ix_(met, met)])
-        prior = np.where(met, np.maximum(0.0, np.diag(inverse) - squares), 0.0)
-        found |= {"inverse": inverse, "prior": prior, "met": met.astype(np.float64)}
+        inverse[np.ix_(seen, seen)] = np.linalg.inv(table.P[np.ix_(seen, seen)])
+        prior = np.where(seen, np.maximum(0.0, np.diag(inverse) - squares), 0.0)
+        found |= {"inverse": inverse, "prior": prior, "seen": seen.astype(np.float64)}
     return found
 
 

@@ -129,13 +129,13 @@ def _fused(shares: Floats, centres: Floats, inverses: Floats) -> tuple[Floats, F
     """A, c, k, and the size of the terms of k."""
     A = np.einsum("i,ijk->jk", shares, inverses)
     centre = np.linalg.solve(A, np.einsum("i,ijk,ik->j", shares, inverses, centres))
-    apart = shares * _distances(centre, centres, inverses)
-    return A, centre, 1.0 - float(apart.sum()), 1.0 + float(np.abs(apart).sum())
+    distances = shares * _distances(centre, centres, inverses)
+    return A, centre, 1.0 - float(distances.sum()), 1.0 + float(np.abs(distances).sum())
 
 
 def _distances(centre: Floats, centres: Floats, inverses: Floats) -> Floats:
-    apart: Floats = np.einsum("ij,ijk,ik->i", centre - centres, inverses, centre - centres)
-    return apart
+    distances: Floats = np.einsum("ij,ijk,ik->i", centre - centres, inverses, centre - centres)
+    return distances
 
 
 def _search(centres: Floats, inverses: Floats) -> Floats:

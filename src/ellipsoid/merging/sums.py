@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ellipsoid.certificates import drift
+from ellipsoid.certificates import run_rounding
 from ellipsoid.certificates.mixed import COUNTS, LARGEST_SLOTS, MIX, SUMS, Mixed, sums_of_all
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import Floats
@@ -36,7 +36,7 @@ def take_sums(core: Any, start: Any) -> dict[str, dict[str, Floats]]:
     # Merges before the start are counted there; only a merge since then belongs to this shard.
     past = None if start is None else start.mixed
     own = mixed if mixed is not None and (past is None or mixed.rounds > past.rounds) else None
-    known = drift.known(core.tally) and drift.known(core.tally, tallies.HELD)
+    known = run_rounding.path_known(core.tally) and run_rounding.path_known(core.tally, tallies.HELD)
     return {
         "weighted": {"tally": tally[SUMS], "counts": (tally - apart)[COUNTS]},
         "added": {
@@ -77,7 +77,7 @@ def put_sums(core: Any, part: Part, start: Any, weights: str, cap: float) -> Non
     alpha = float(part.heaviest["alpha"][0]) / part.coefficient
     tally[tallies.LARGEST] = alpha if start is None else max(alpha, float(final_sums(start)[tallies.LARGEST]))
     if part.added["unknown"][0] > 0.0:
-        tally[[tallies.PATH, tallies.HELD]] = drift.UNKNOWN_WAY
+        tally[[tallies.PATH, tallies.HELD]] = run_rounding.UNKNOWN_PATH
         apart[[tallies.PATH, tallies.HELD]] = 0.0
     shards = float(part.shards)
     factor, update_factor = (

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.certificates.drift import UNKNOWN_WAY
 from ellipsoid.certificates.mixed import Mixed
+from ellipsoid.certificates.run_rounding import UNKNOWN_PATH
 from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, MultiLabel, OneVsRest, call, learn, scores_of
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.compile import lock_is_released
@@ -143,7 +143,7 @@ class Learner:
     def mark_unknown(self) -> None:
         """Mark the path as unknown if an old file lacked it: its sums from now on would be incomplete."""
         if self.tally[tallies.UPDATES] > 0.0 and self.tally[tallies.STEPS] == 0.0:
-            self.tally[[tallies.PATH, tallies.HELD]] = UNKNOWN_WAY
+            self.tally[[tallies.PATH, tallies.HELD]] = UNKNOWN_PATH
 
     def add_label(self, label: Any) -> None:
         """Add a class with a row of zeros; a third class first splits the binary vector into two opposite rows."""

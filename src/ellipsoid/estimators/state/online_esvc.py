@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.batch.online import MOVES, Machine, Terms
 from ellipsoid.batch.problem import Matrix, Vector
-from ellipsoid.certificates.rounding import Span, lost
+from ellipsoid.certificates.rounding import Span, relative_error
 from ellipsoid.engine import CSR, Dense, call, scores_of
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import CODES, ORDER, ORDERED, PREDICTED, WATCHED
@@ -288,7 +288,7 @@ class EllipsoidalSVMLearner(Learner):
             updates += float(machine.state.scalars[MOVES])
         scale = max(updates, 1.0)
         # Rows of length one are averaged: no number here is larger than one, nor any error than these roundings.
-        error = lost(2.0 * updates + 4.0 * comparator.size + 16.0)
+        error = relative_error(2.0 * updates + 4.0 * comparator.size + 16.0)
         average, largest = product / (float(np.sqrt(length)) or 1.0) / scale, float(np.sqrt(most)) / scale
         return Span.within(average, error), Span.within(largest, error)
 

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.certificates.rounding import lost
+from ellipsoid.certificates.rounding import relative_error
 from ellipsoid.engine import call, compiled
 from ellipsoid.engine.generic import MAXIMUM
 from ellipsoid.engine.tally import EXCESS, MISTAKES, ROUNDS, WEIGHED
@@ -235,7 +235,9 @@ class Mixture:
         # Sums over rows lose something at each of them, the weights before they are next divided by their sum among
         # them; and each row is itself a sum over members, of losses and of logarithms that are divided by the rate.
         size, slow = 4.0 * float(self.numbers[TOTAL]) + rows, 2.0 * gap if self.share == HEDGED else 1.0 / self.rate
-        slack = lost(8.0 * rows + 64.0 * members) * size + lost(64.0 * members) * rows * (1.0 + slow)
+        slack = relative_error(8.0 * rows + 64.0 * members) * size + relative_error(64.0 * members) * rows * (
+            1.0 + slow
+        )
         if self.share == HEDGED:
             found = np.full(1 + SWITCHES, inf)
             found[0] = least[0] + 2.0 * gap + slack
