@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import dual, run_rounding
-from ellipsoid.certificates.rounding import ZERO, Span, length, relative_error, product, total
+from ellipsoid.certificates.rounding import ZERO, Span, length, product, relative_error, total
 from ellipsoid.engine import tally as tallies
 from ellipsoid.links.functions import BALANCED, NEARLY, SIMPLEX, Link
 
@@ -61,7 +61,11 @@ def dual_norm_error(link: Link, theta: NDArray[np.float64]) -> float:
     """A bound on the rounding error of the dual norm: the largest entry is exact, a power sum is not."""
     if link.quadratic:
         return link.dual_norm(theta) * relative_error(theta.size + 8.0 + 4.0 * link.p)
-    return 0.0 if link.joint else sum(float(np.abs(g).max(initial=0.0)) for g in link.groups(theta)) * relative_error(len(theta))
+    return (
+        0.0
+        if link.joint
+        else sum(float(np.abs(g).max(initial=0.0)) for g in link.groups(theta)) * relative_error(len(theta))
+    )
 
 
 def may_widen(learner: Any) -> bool:
