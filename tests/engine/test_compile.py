@@ -245,7 +245,7 @@ def test_where_nothing_can_be_kept_everything_works_and_that_is_said(monkeypatch
         raise RuntimeError("no locator available")
 
     monkeypatch.setattr(caching, "DigestCache", nowhere)
-    caching.say_that_nothing_is_kept.cache_clear()
+    caching.warn_of_no_cache.cache_clear()
     with pytest.warns(RuntimeWarning, match="set NUMBA_CACHE_DIR"):
         successor = keeping.compiled(lambda x: x + 1)
     assert keeping.call(successor, 2) == 3
@@ -257,7 +257,7 @@ def test_on_a_full_disk_everything_works_and_that_is_said(monkeypatch, tmp_path)
 
     monkeypatch.setattr(keeping.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(caching.Files, "save", full)
-    caching.say_that_nothing_is_kept.cache_clear()
+    caching.warn_of_no_cache.cache_clear()
 
     def successor(x):
         return x + 1

@@ -29,7 +29,7 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=None)
-        compile_server.tell = lambda: bar.update(task, description=f"{description}, {COMPILING}")
+        compile_server.on_wait = lambda: bar.update(task, description=f"{description}, {COMPILING}")
         yield lambda done, total: bar.update(task, description=description, completed=done, total=total)
 
 
@@ -74,7 +74,7 @@ def stream_progress(description: str, *, lines: bool = False) -> Iterator[Tick |
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=None, note="")
-        compile_server.tell = lambda: bar.update(task, note=COMPILING)
+        compile_server.on_wait = lambda: bar.update(task, note=COMPILING)
         speed = _Speed()
 
         def tick(rows: int, error: float, done: tuple[int, int | None], patterns: int | None = None) -> None:

@@ -40,6 +40,13 @@ def doubled(array: NDArray[Any], rows: int) -> NDArray[Any]:
     return grown
 
 
+def widened(array: Floats, columns: int) -> Floats:
+    """A copy of the array with so many columns, new ones of zeros."""
+    wider = np.zeros((len(array), columns))
+    wider[:, : array.shape[1]] = array
+    return wider
+
+
 class LinearTable(Table):
     """Weights of ``scores`` linear functions over ``width`` features and the constant one.
 

@@ -31,11 +31,11 @@ from ellipsoid.representation.speeds.copies import (
     add_step,
     average_scores,
     leading_head,
+    pack,
     score_columns,
     weight_of_past,
 )
 from ellipsoid.representation.speeds.metric import absorb_row, find_direction, length_of, mean_energy
-from ellipsoid.representation.speeds.packed import pack
 
 # The settings of a copy: C, the damping, and 1 where margins are in proportion to lengths.
 CAP, DAMPING, BY_LENGTH = range(3)

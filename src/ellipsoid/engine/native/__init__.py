@@ -1,8 +1,8 @@
-"""What reaches beneath numba: machine code written by hand, its cache on disk, and a server that compiles.
+"""All that uses numba's internals: machine code written by hand, its cache on disk, and a server that compiles.
 
-Other rooms never import numba's insides. Where a name in there is gone, with a version of numba newer than those that
-were tried, functions are compiled and called as its public face has it: the same numbers, slower to compile, and
-nothing kept on disk. ``ELLIPSOID_PUBLIC_NUMBA=1`` does that on purpose.
+No other package imports numba's internals. Where one of them is missing, with a version of numba newer than those that
+were tried, functions are compiled by its public interface: the same numbers, slower to compile, and nothing kept on
+disk. ``ELLIPSOID_PUBLIC_NUMBA=1`` does that on purpose.
 """
 
 import os

@@ -1,14 +1,13 @@
 """Machine code kept on disk: never stale, one file for each specialisation, and loaded without a compiler.
 
-numba's cache notices an edit only in the file of the outermost function, so that a changed rule in another file would
-go on running as it was. Here the key of every cached function also holds a digest of all source that it may inline.
+numba's cache notices an edit only in the file of the outermost function: after a change of a rule in another file, the
+old rule would go on running. Here the key of every cached function also holds a digest of all source it may inline.
 
-numba's cache also keeps one index for each function, which two processes may rewrite at the same time, and which cannot
-be read where one entry names a module that only some other program has. Here each specialisation has a file of its own.
+numba's cache keeps one index for each function, which two processes may rewrite at the same time, and which cannot be
+read if an entry names a module that only another program has. Here each specialisation has a file of its own.
 
-numba makes its whole compiler ready before it loads anything: all it knows of Python and NumPy is imported and entered
-in tables, a third of a second in which nothing is compiled. Machine code needs none of that, only the addresses of the
-functions it calls, and whoever compiles makes the compiler ready anyway.
+numba initialises its whole compiler before it loads anything, which takes a third of a second. Loaded machine code
+needs only the addresses of the functions that it calls, and compiling initialises the compiler anyway.
 """
 
 import hashlib
@@ -35,8 +34,8 @@ from .shipped import FOLDER, shipped_level
 
 
 @cache
-def say_that_nothing_is_kept() -> None:
-    """Once: a read-only installation and a user without a home, or a full disk."""
+def warn_of_no_cache() -> None:
+    """Warn once: the installation is read-only and the user has no home, or the disk is full."""
     warnings.warn(
         "every process compiles anew, as no folder for compiled code can be written to; set NUMBA_CACHE_DIR to one",
         RuntimeWarning,
@@ -49,7 +48,7 @@ def keep_on_disk(dispatcher: Any) -> bool:
     try:
         dispatcher._cache = DigestCache(dispatcher.py_func)
     except RuntimeError:
-        say_that_nothing_is_kept()
+        warn_of_no_cache()
         return False
     return True
 
@@ -62,8 +61,8 @@ class DigestCache(FunctionCache):
         self._cache_file = Files(Path(self.cache_path) / self._impl.filename_base)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What is kept for the signature, or None."""
-        # Instead of refresh(), which makes the compiler ready and does this on the way.
+        """The machine code for the signature, or None."""
+        # Instead of refresh(), which initialises the compiler and does this too.
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             found = self._load_overload(sig, target_context) or self._load_shipped(sig, target_context)
@@ -74,12 +73,12 @@ class DigestCache(FunctionCache):
                     self._py_func, sig, dict.fromkeys(source.function.__module__ for source in SOURCES)
                 )
                 found = self._load_overload(sig, target_context)
-                # Where nothing can be kept, the next would be compiled for nothing there.
+                # Where nothing can be kept, further requests would be in vain.
                 compile_server.open = found is not None
             return found
 
     def _load_shipped(self, sig: Any, target_context: Any) -> Any:
-        """What came with the package for the signature and this kind of processor, or None."""
+        """The machine code in the package for the signature and this kind of processor, or None."""
         level = shipped_level()
         if level is None:
             return None
@@ -93,7 +92,7 @@ class DigestCache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except OSError:
-            say_that_nothing_is_kept()
+            warn_of_no_cache()
 
     def _index_key(self, sig: Any, codegen: Any) -> str:
         return self._key(sig, codegen, codegen.magic_tuple())
@@ -105,7 +104,7 @@ class DigestCache(FunctionCache):
 
 
 class Files(IndexDataCacheFile):
-    """Machine code by key, a file each, written whole or not at all."""
+    """A file of machine code for each key, written whole or not at all."""
 
     def __init__(self, base: Path) -> None:
         self._base = base
@@ -114,9 +113,7 @@ class Files(IndexDataCacheFile):
         return f"{self._base}.{hashlib.sha256(key.encode()).hexdigest()[:32]}.nbc"
 
     def load(self, key: str) -> Any:
-        """What was saved under the key, or None: also for a file that lost its content in a crash of the machine, or is
-        somebody else's.
-        """
+        """The data saved under the key, or None; also for a file that was damaged or belongs to another key."""
         try:
             with open(self._path(key), "rb") as file:
                 saved, data = pickle.load(file)
@@ -137,11 +134,11 @@ class Files(IndexDataCacheFile):
             raise
 
     def flush(self) -> None:
-        """Nothing waits to be written."""
+        """Do nothing: data is written at once."""
 
 
 def _spelling(kind: Any) -> str:
-    """A type in full: numba's own name of a part leaves out the module, and another may have a part of that name."""
+    """A type in full: numba's name of a part leaves out the module, and parts of two modules may share a name."""
     if isinstance(kind, tuple):
         return f"({', '.join(map(_spelling, kind))})"
     if isinstance(kind, types.BaseTuple):

@@ -1,11 +1,11 @@
 """A compiler in a process of its own.
 
-A compiler takes more than a hundred megabytes and never gives them back. A command that keeps within a bound on memory
-lets another process compile, which leaves its machine code on disk, and loads that. What cannot be compiled there is
-compiled where it is needed, and what is wrong with it reported there.
+A compiler takes more than a hundred megabytes and never frees them. A command with a limit on memory lets another
+process compile, and loads the machine code that this leaves on disk. What cannot be compiled there is compiled where it
+is needed, and errors are reported there.
 
-A command that knows what it is going to need can have it compiled by several processes at once: programs that run ahead
-when the first piece is missing, and leave theirs on disk too.
+A command that knows what it is going to need can have it compiled by several processes at once: they run ahead when the
+first function is missing, and leave their machine code on disk too.
 """
 
 import os
@@ -19,8 +19,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
-# Seconds that the process waits for its next request: requests come close together, when a stream begins.
-PATIENCE = 5.0
+# Seconds after which an idle process ends: requests come close together, when a stream begins.
+IDLE_SECONDS = 5.0
 
 DONE = b"."
 
@@ -29,10 +29,10 @@ class CompileServer:
     """A process that compiles on request while it is open; started by a request, ended by a lack of them."""
 
     open = False
-    # Told before each wait, so that whoever looks on knows what is happening.
-    tell: Callable[[], object] | None = None
-    # Programs, as text, for processes that compile what will be asked for, should a module of this package be missing
-    # first; where it is there, little is left to be done side by side.
+    # Called before each wait, to show that something is being compiled.
+    on_wait: Callable[[], object] | None = None
+    # Programs, as text, that run ahead when the first function missing is in a package whose name begins with
+    # ``ahead_of``; otherwise little is left to compile in parallel.
     ahead: tuple[str, ...] = ()
     ahead_of = ""
 
@@ -40,12 +40,12 @@ class CompileServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def run_ahead(self, module: str) -> bool:
-        """Run the programs that go ahead, if this is the module to do so for, side by side; False where nothing ran."""
+        """Run the programs of ``ahead`` in parallel, if this module is one to do so for; False where nothing ran."""
         programs, self.ahead = self.ahead, ()
         if not programs or not module.startswith(self.ahead_of):
             return False
-        if self.tell is not None:
-            self.tell()
+        if self.on_wait is not None:
+            self.on_wait()
         processes: list[subprocess.Popen[bytes]] = []
         try:
             with suppress(OSError, TypeError):
@@ -59,13 +59,13 @@ class CompileServer:
 
     def request(self, function: Callable[..., Any], kinds: Any, modules: Iterable[str]) -> None:
         """Have a compiled function of a module compiled for arguments of these types, after importing other modules."""
-        if self.tell is not None:
-            self.tell()
+        if self.on_wait is not None:
+            self.on_wait()
         request = pickle.dumps((function.__module__, function.__name__, kinds, tuple(modules)))
         if self._process is not None and _done(self._process, request):
             return
         self.close()
-        # Processes may be forbidden, or no executable be known.
+        # The system may forbid processes, or Python not know its executable.
         with suppress(OSError, TypeError):
             self._process = _started()
             _done(self._process, request)
@@ -84,7 +84,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def _python(program: str, **streams: Any) -> subprocess.Popen[bytes]:
-    """A process that sees the modules that this one sees, and none that happen to lie in the current folder."""
+    """A process with this one's module path, but without the current folder."""
     return subprocess.Popen(
         [sys.executable, "-P", "-c", program],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -94,7 +94,7 @@ def _python(program: str, **streams: Any) -> subprocess.Popen[bytes]:
 
 
 def _done(process: subprocess.Popen[bytes], request: bytes) -> bool:
-    """Hand a request in and wait; False if the process ends, or has ended, without having answered."""
+    """Send a request and wait; False if the process ends, or has ended, without an answer."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -106,12 +106,12 @@ def _done(process: subprocess.Popen[bytes], request: bytes) -> bool:
 
 
 def serve() -> None:
-    """What the process does: requests from standard input, an answer to each on standard output."""
+    """Run in the other process: take requests from standard input, and answer each on standard output."""
     requests: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_take, args=(requests,), daemon=True).start()
     try:
         while True:
-            module, name, kinds, modules = requests.get(timeout=PATIENCE)
+            module, name, kinds, modules = requests.get(timeout=IDLE_SECONDS)
             with suppress(Exception):
                 for other in modules:
                     import_module(other)
@@ -121,12 +121,12 @@ def serve() -> None:
     except Empty:
         pass
     finally:
-        # Not by a return nor by Ctrl-C, which would wait for the thread that reads.
+        # A return or Ctrl-C would wait for the thread that reads.
         os._exit(0)
 
 
 def _take(requests: SimpleQueue[Any]) -> None:
-    """Requests as they come; with whoever gives them goes what is being compiled for them."""
+    """Take requests as they come; when the other side is gone, end, whatever is being compiled."""
     try:
         while True:
             requests.put(pickle.load(sys.stdin.buffer))

@@ -1,4 +1,4 @@
-"""Work that several threads take from one list: each claims the next number, and no number is claimed twice."""
+"""A counter shared by threads: each takes the next number, and no number is taken twice."""
 
 from threading import Lock
 from typing import Any

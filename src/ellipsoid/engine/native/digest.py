@@ -1,10 +1,10 @@
 """A digest of all source that a compiled function may contain, which no comment and no docstring changes.
 
-What a function inlines is settled by the parts among its arguments: the bodies that are registered for those parts in
+What a function inlines depends on the parts among its arguments: the bodies that are registered for those parts in
 the generic functions of modules it can reach, and whatever the modules of these bodies import in turn from modules with
-compiled code. Another learner's rule is not among it, nor is a body that some other program registers for parts of its
-own: the digest is the same whatever else has been imported. The modules that settle how all others are compiled are
-always among it.
+compiled code. Another learner's rule is not included, nor a body that some other program registers for parts of its
+own: the digest does not depend on what else has been imported. The modules that define how all others are compiled are
+always included.
 
 A module counts by its code objects, without line numbers and docstrings, and by the constants in its name space.
 """

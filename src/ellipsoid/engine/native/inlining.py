@@ -1,9 +1,8 @@
-"""Compiling a function that only other compiled functions call: ready to be inlined, and no more than that.
+"""Compiling functions that are only inlined into other compiled functions, in half the time.
 
-numba gives every function two doors, one for Python and one for C, and makes machine code of all three, whoever will
-call it. A loop here is put together from dozens of bodies that are inlined into it and never called; to leave out their
-doors, their own machine code and most of their own optimisation saves half of the compiler's time. What the loop is
-compiled to stays the same.
+numba gives every function two wrappers, one for Python and one for C, and compiles all three to machine code. A loop
+here consists of dozens of bodies that are inlined into it and never called; leaving out their wrappers, machine code
+and most of their optimisation saves half of the compiler's time. The machine code of the loop stays the same.
 """
 
 from typing import Any
@@ -15,10 +14,10 @@ from numba.core.typed_passes import NativeLowering
 
 
 class _Unexecuted(JITCodeLibrary):
-    """Code for other libraries to link, of which no machine code is made.
+    """Code for other libraries to link, which is not compiled to machine code.
 
-    It is not optimised either, beyond what numba does to each function by itself: the loop is optimised as a whole when
-    all of it is there. To do so at every level, bodies within bodies, took a third of the compiler's time.
+    Nor is it optimised, beyond what numba does to each function by itself: the loop is optimised as a whole. Doing so
+    at every level, bodies within bodies, took a third of the compiler's time.
     """
 
     def _optimize_final_module(self) -> None:
@@ -49,9 +48,9 @@ class _InlinedLowering(NativeLowering):
         flags.no_compile = False
         state.targetctx = counting
         lowered = state["cr"]
-        # Callers find the code by what would have been called: any builtin that equals no other.
-        nobody: list[Any] = []
-        key = nobody.append
+        # Callers find the code by the address of the wrapper. There is none: any object that equals no other will do.
+        unique: list[Any] = []
+        key = unique.append
         state.targetctx.insert_user_function(key, lowered.fndesc, [state.library])
         # Older versions of numba have none.
         state.reload_init.extend(getattr(state.library, "_reload_init", ()))
@@ -60,8 +59,8 @@ class _InlinedLowering(NativeLowering):
 
 
 def _makes_references(state: Any) -> bool:
-    """Does the function return an array, or call something that does? Otherwise all arrays that it handles are those of
-    its caller, who keeps them alive, and there is no need to count who holds them.
+    """Does the function return an array, or call something that does? Otherwise all its arrays belong to its caller,
+    which keeps them alive, and need no reference counts.
     """
 
     def counted(kind: Any) -> bool:

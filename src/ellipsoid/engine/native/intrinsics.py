@@ -1,4 +1,4 @@
-"""Machine code in place of a plain function: the interpreter runs the function, compiled code what is written for it.
+"""Hand-written machine code for a function, which the interpreter runs as plain Python.
 
 numba's public way is a pair, an intrinsic and an overload that calls it: one more function to compile for each
 combination of types, and a kernel has dozens. Here compiled code finds the machine code under the function's name.
@@ -23,7 +23,7 @@ Typed = Callable[..., Any]
 
 
 def machine_code(function: Callable[..., Any], *, literal: bool = False) -> Callable[[Typed], Typed]:
-    """Give what compiled code does where it calls ``function``.
+    """Register the machine code for calls of ``function`` in compiled code.
 
     The decorated function gets a typing context and the types of the arguments, and returns a signature and a function
     that writes the code, as for ``numba.extending.intrinsic``; arguments are cast to the types of the signature. With

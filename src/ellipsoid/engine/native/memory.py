@@ -1,10 +1,10 @@
-"""Two things the machine can do that numba does not say: use arrays without counting references, and fetch ahead.
+"""What numba does not offer: arrays without reference counts, and prefetching.
 
 numba counts a reference to an array each time a function takes it out of a part, with atomic operations that cost more
-than scoring a short row. The caller of the loop keeps every array alive, so the loop may strip the counters.
+than scoring a short row. The caller of the loop keeps every array alive, so the loop may do without.
 
-The weights of a sparse row lie scattered over a table larger than the near caches; asking for those of the coming
-features while the present ones are summed takes a quarter off a pass over 20 Newsgroups.
+The weights of a sparse row lie scattered over a table larger than the near caches; prefetching those of the next
+features while the present ones are summed saves a quarter of a pass over 20 Newsgroups.
 """
 
 from typing import Any

@@ -1,9 +1,9 @@
-"""Machine code called without Python's global lock (GIL), so that several threads run it side by side.
+"""Calling machine code without Python's global lock (GIL), so that several threads run it in parallel.
 
-numba settles when it compiles whether a function gives the lock away, and then does so at every call: one that learns a
-single row would have to wait for the lock again, up to 5 ms where another thread is busy. The machine code needs no
-lock; only what makes its arguments out of Python's objects does. Here that is done in Python, and the very same code is
-called through ctypes, which lets other threads run until it returns: for calls that take long.
+With numba a function releases the lock at every call or at none: one that learns a single row would have to wait for
+the lock again, up to 5 ms where another thread is busy. The machine code itself needs no lock, only the conversion of
+its arguments does. Here that is done in Python, and the same code is called through ctypes, which releases the lock:
+for calls that take long.
 """
 
 import ctypes
@@ -21,14 +21,14 @@ except ImportError:
     cpu_target = None  # type: ignore[assignment]
 
 _POINTER, _WHOLE, _REAL = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
-_SPELLED: dict[str, Any] = {"double": _REAL, "i64": _WHOLE}
+_BY_NAME: dict[str, Any] = {"double": _REAL, "i64": _WHOLE}
 
 
 def without_gil(compiled: Any, kinds: tuple[Any, ...]) -> Callable[..., int] | None:
-    """A call of what numba compiled for arguments of these types, which returns an integer; None where that is not so.
+    """A function that calls ``compiled`` without the lock; None where it does not return an integer, or cannot.
 
-    ``compiled`` is what a dispatcher's ``overloads`` hold. The arguments must stay alive, and nobody else may write to
-    them, until it returns.
+    ``compiled`` is what a dispatcher's ``overloads`` hold for arguments of these types. They must stay alive, and no
+    other thread may write to them, until it returns.
     """
     if PUBLIC_ONLY or cpu_target is None or compiled.fndesc.restype != types.int64:
         return None
@@ -37,10 +37,10 @@ def without_gil(compiled: Any, kinds: tuple[Any, ...]) -> Callable[..., int] | N
         address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
     except AttributeError:
         return None  # another numba
-    needed = [_POINTER if kind.endswith("*") else _SPELLED.get(kind) for kind in spelled]
+    needed = [_POINTER if kind.endswith("*") else _BY_NAME.get(kind) for kind in spelled]
     if None in needed or needed != list(_layout(kinds)):
         return None
-    # numba's own convention: places for the result and for what was raised come first, the status comes back.
+    # numba's calling convention: pointers to the result and to the exception come first, the status is returned.
     code = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, _POINTER, *needed)(address)
 
     def call(*args: Any) -> int:
@@ -70,7 +70,7 @@ def _pieces(args: Any) -> Iterator[Any]:
     """The numbers and addresses that numba passes for arguments: an array is seven of them and more."""
     for arg in args:
         if isinstance(arg, np.ndarray):
-            # The first two are who owns the memory, which is nobody that the code should care for.
+            # The first two are the owners of the memory, for reference counts, which are not needed here.
             yield from (None, None, arg.size, arg.itemsize, arg.ctypes.data, *arg.shape, *arg.strides)
         elif isinstance(arg, tuple):
             yield from _pieces(arg)

@@ -1,8 +1,8 @@
-"""Machine code that came with the package, so that a first run compiles nothing.
+"""Machine code that comes with the package, so that a first run compiles nothing.
 
-A wheel built for one platform holds the loops that people begin with, compiled for a level of processors instead of for
-one processor. It fits where Python, numba, LLVM and the source are those it was compiled with, and the processor has
-what the level names; everywhere else it is passed over, and compiled as if it were not there.
+A wheel for one platform holds the most common loops, compiled for a level of processors instead of for one processor.
+It is used where Python, numba, LLVM and the source are those it was compiled with, and the processor has the features
+of the level; elsewhere the loops are compiled as usual.
 """
 
 from functools import cache
@@ -19,7 +19,7 @@ LEVELS = {"x86-64-v3": _LEVEL_2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", 
 
 @cache
 def shipped_level() -> str | None:
-    """The level whose machine code came with the package and runs on this processor; None if there is none."""
+    """The level whose machine code is in the package and runs on this processor; None if there is none."""
     features = binding.get_host_cpu_features()
     able = {name for name, present in features.items() if present}
     return next((level for level, needed in LEVELS.items() if (FOLDER / level).is_dir() and needed <= able), None)

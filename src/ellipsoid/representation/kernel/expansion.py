@@ -21,7 +21,7 @@ from ellipsoid.engine.rows import CSR, Dense
 
 from ..rollback import Mark
 from ..table_protocol import Floats, StoredArrays, Table
-from ..tables import doubled
+from ..tables import doubled, widened
 from .device import DevicePatterns
 from .functions import KERNELS, Function, Precomputed
 from .history import History, add_to
@@ -104,10 +104,12 @@ class ExpansionTable(Table):
             self.patterns.widen(width)
             self.width = width
         if more:
-            self.coef, self.late = (_columns(array, scores) for array in (self.coef, self.late))
-            self.delayed.widen(self.coef.shape[1])
+            # The first reservation is exact; only growth in mid-stream doubles.
+            columns = scores if self.coef.shape[1] == 1 else max(scores, 2 * self.coef.shape[1])
+            self.coef, self.late = widened(self.coef, columns), widened(self.late, columns)
+            self.delayed.widen(columns)
             if self.history is not None:
-                self.history.widen(self.coef.shape[1])
+                self.history.widen(columns)
         return wider or more
 
     def split(self, factor: float) -> None:
@@ -299,10 +301,3 @@ class ExpansionTable(Table):
             if not inside or len(moved) != len(slots) or len(when) != len(slots):
                 raise ValueError("its history is damaged")
             self.history.extend(slots, when, moved)
-
-
-def _columns(array: Floats, columns: int) -> Floats:
-    """The array with room for more columns: twice as many, if it had some."""
-    wider = np.zeros((len(array), max(columns, 2 * array.shape[1] if array.shape[1] > 1 else 0)))
-    wider[:, : array.shape[1]] = array
-    return wider

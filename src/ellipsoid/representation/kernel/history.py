@@ -11,7 +11,7 @@ import numpy as np
 from ellipsoid.engine.compile import call, compiled
 
 from ..table_protocol import Floats
-from ..tables import doubled
+from ..tables import doubled, widened
 from .pattern_index import Places
 
 
@@ -53,9 +53,7 @@ class History:
 
     def widen(self, scores: int) -> None:
         """Make room for more functions."""
-        wider = np.zeros((len(self.moved), scores))
-        wider[:, : self.moved.shape[1]] = self.moved
-        self.moved = wider
+        self.moved = widened(self.moved, scores)
 
     def split(self, factor: float) -> None:
         """Turn one binary function into two opposite ones."""

@@ -17,7 +17,7 @@ from ellipsoid.engine.rows import CSR, Dense
 
 from ..rollback import Mark
 from ..table_protocol import Floats
-from ..tables import doubled
+from ..tables import doubled, widened
 from .functions import RBF, Function, from_products
 from .norms import squared_row_norms
 from .packing import Nonzeros, Values, laid_out, parts, tiled
@@ -243,9 +243,7 @@ class DensePatterns(Patterns):
         return found or Whole(block.matrix, block.norms)
 
     def widen(self, width: int) -> None:
-        wider = np.zeros((len(self.table), width))
-        wider[:, : self.width] = self.table
-        self.table, self.width = wider, width
+        self.table, self.width = widened(self.table, width), width
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"SV": self.table[: self.used].copy()}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..rollback import Mark
-from ..tables import doubled
+from ..tables import doubled, widened
 from .history import Floats, History, Places, add_to
 
 
@@ -36,9 +36,7 @@ class Delayed:
 
     def widen(self, scores: int) -> None:
         """Make room for more functions."""
-        wider = np.zeros((len(self.base), scores))
-        wider[:, : self.base.shape[1]] = self.base
-        self.base = wider
+        self.base = widened(self.base, scores)
         self.log.widen(scores)
 
     def extend(self, slots: Places, when: Floats, moved: Floats) -> None:

@@ -9,7 +9,7 @@ Which of the *heads*, the last weights and the average of each copy, predicts? T
 where older mistakes count less. Ties go to the average, then to the copy that stands first.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,9 @@ from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.native.memory import prefetch
 from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums, zero_sums
 from ellipsoid.engine.protocol import score
-from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.rows import CSR, Dense, feature_at, row_span, value_at
 
 from ..linear import AHEAD, CACHE_LINE
-from .packed import pack
 
 # What the copies share: rounds; rows of steps, the sum of their lengths and the columns met in them; since the form of
 # the shape was chosen, the sum of energies and their number.
@@ -31,6 +30,8 @@ BAD_LAST, BAD_AVERAGE, COPY_MISTAKES, UNANSWERED, COPY_STEPS, COPY_GAIN, PRICE =
 SHARED, OWN = 6, 7
 # Which heads may predict.
 EITHER_HEAD, AVERAGE_HEAD, LAST_HEAD = range(3)
+# Entries of rows below this size are left out: their squares would be too near zero.
+NEGLIGIBLE_VALUE = 1e-100
 # Old mistakes count less by this factor a round: 4096 rounds are remembered.
 MISTAKE_MEMORY = 1.0 - 2.0**-12
 
@@ -54,6 +55,24 @@ class Copies(NamedTuple):
     step: np.ndarray
     block: int
     heads: int
+
+
+@helper()
+def pack(rows: Any, t: int, index: Any, value: Any) -> int:
+    """Write the columns (constant 0, feature j 1 + j) and values of row t, without zeros; returns how many there are.
+
+    It is read once for all copies, and what follows gives the same bits for dense and for sparse rows.
+    """
+    size = 0
+    if rows.constant != 0.0:
+        index[0], value[0] = 0, rows.constant
+        size = 1
+    start, stop = row_span(rows, t)
+    for k in range(start, stop):
+        x = value_at(rows, t, k)
+        index[size], value[size] = 1 + feature_at(rows, k), x
+        size += 1 if abs(x) >= NEGLIGIBLE_VALUE else 0
+    return size
 
 
 @helper()

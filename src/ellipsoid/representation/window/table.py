@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ellipsoid.engine.rows import CSR, Dense
 
 from ..table_protocol import Floats, StoredArrays, Table
-from ..tables import LinearTable
+from ..tables import LinearTable, widened
 from .linear import TAIL, Window
 from .slots import Slots
 
@@ -65,9 +65,7 @@ class WindowTable(Table):
         moved = self.linear.reserve(scores, width)
         if self.width > before and self.by_class:
             # The window's rows have no columns to spare: the order of a sum must not depend on them.
-            wider = np.zeros((len(self.X), self.width))
-            wider[:, :before] = self.X
-            self.X = wider
+            self.X = widened(self.X, self.width)
         if moved or self.width > before:
             self._bind()
             moved = True
