@@ -20,8 +20,8 @@ from .native.digest import SOURCES, Source
 Body = Callable[..., Any]
 Fast = frozenset[str]
 
-# What a body may let the compiler assume. SUM: sums may be regrouped and fused, NaN and infinity keep their meaning;
-# only where one body sums every row in the same order whatever the chunk. FUSE: products and sums may be fused, in
+# What the compiler may assume of a body. SUM: sums may be regrouped and fused, NaN and infinity keep their meaning;
+# only where one body sums every row in the same order whatever the block. FUSE: products and sums may be fused, in
 # their order. MAXIMUM: a maximum of numbers none of which is NaN.
 SUM = frozenset({"reassoc", "contract", "nsz"})
 FUSE = frozenset({"contract"})

@@ -1,4 +1,4 @@
-"""A signed example of one class or two, kept as numbers: z = SIGN e_BLOCK (x) x + RIVAL_SIGN e_RIVAL (x) x.
+"""The four numbers of a signed example of one or two classes: z = SIGN e_BLOCK (x) x + RIVAL_SIGN e_RIVAL (x) x.
 
 Where there is no rival, PAIR_RIVAL is -1 and its sign 0.
 """

@@ -241,12 +241,11 @@ class DevicePatterns:
         places = None if slots is None else self.arrays.asarray(slots)
         out += self.up(self.sums_of(kernel, self.of(block), coef, constant2, places)).T
 
-    def scores(self, table: Any, block: Block, scores: int) -> Floats:
-        """Scores of a block by the coefficients of a table as they are now."""
+    def present_sums(self, table: Any, rows: tuple[Any, Any], scores: int) -> Any:
+        """Scores of rows on the device by the present coefficients of a table."""
         self.read_patterns(table.patterns)
         self.read_coefficients(table.coef, table.used)
-        known = self.coef[: table.used, :scores]
-        return self.up(self.sums_of(table.make_kernel(), self.of(block), known, table.constant2))
+        return self.sums_of(table.make_kernel(), rows, self.coef[: table.used, :scores], table.constant2)
 
     def values_with(self, patterns: KnownPatterns, kernel: Any, block: Block, constant2: float, count: int) -> Any:
         """K + constant2 of the rows of a block with the first patterns, on the device."""
@@ -321,10 +320,7 @@ class DevicePrefetch:
         table, device = self.table, self.table.device
         self.kernel = table.make_kernel()
         self.rows = device.of(self.block)
-        device.read_patterns(table.patterns)
-        device.read_coefficients(table.coef, table.used)
-        known = device.coef[: table.used, : self.scores]
-        self.sums = device.sums_of(self.kernel, self.rows, known, table.constant2)
+        self.sums = device.present_sums(table, self.rows, self.scores)
         self.gram = device.gram(self.kernel, self.rows, table.constant2)
 
     def join(self) -> None:

@@ -169,7 +169,7 @@ class ExpansionTable(Table):
     def scores_ahead(self, block: Block, scores: int) -> Floats:
         """Scores of a block by the present hypothesis, summed in the order that ``delayed`` keeps."""
         if self.device is not None and self.moves_by_updates:
-            return self.device.scores(self, block, scores)
+            return self.device.up(self.device.present_sums(self, self.device.of(block), scores))
         out = np.zeros((scores, len(block.norms)))
         self.add_scores(block, self.delayed.base[: self.delayed.settled, :scores], out)
         slots, moved = self.delayed.updates(scores)

@@ -1,8 +1,8 @@
 """A kernel expansion that a rule multiplies as a whole: ``M <- c M + d phi(x)`` on a block that is scored ahead.
 
-The look-ahead has a scale already. What an expansion cannot do in the loop, because most of its coefficients are not
-there, it leaves to Python: the loop stops after the update (PENDING) where the norm has to be summed afresh, the scale
-or the unit changed, averages flushed or everything forgotten. All of these are rare.
+The look-ahead has a scale already. The loop does not have most of the coefficients. What needs them is left to Python:
+the loop stops after the update (PENDING) when the norm has to be summed afresh, the scale or the unit changed, averages
+flushed or everything forgotten. All of these are rare.
 """
 
 from typing import Any, NamedTuple

@@ -45,7 +45,7 @@ LARGEST_POWER_SUM, FALLEN = 1e100, 1e-4
 
 @generic(1)
 def dual_step(rule: Any, reach: float, tally: Any) -> float:
-    """Rule: how far theta moves along an example of p-norm one and score ``reach``; 0: not at all."""
+    """Rule: the step of theta along an example of p-norm one and score ``reach``; 0 for none."""
 
 
 @absorb.register(Powers)
@@ -80,7 +80,7 @@ def _(rep, rule, rows, t, moves, work, tally):
 
 @helper()
 def rescale(rep):
-    """The factor between w and G; a hypothesis of zero needs none."""
+    """Update the factor between w and G; it is 1 for a hypothesis of zero."""
     state = rep.state
     state[SCALE] = state[STRETCH] * state[POWER] ** (2.0 / rep.power - 1.0) if state[POWER] > 0.0 else 1.0
 
@@ -97,7 +97,7 @@ def sum_powers(rep):
 
 @helper()
 def fold_powers(rep, rounds):
-    """V = theta."""
+    """Multiply STRETCH into V, so that V = theta."""
     flush(rep, rounds)
     multiply_table(rep.V, rep.state[STRETCH])
     rep.state[STRETCH] = 1.0
@@ -141,7 +141,7 @@ def add_to_dual(rep, rows, t, moves, work):
 
 @helper()
 def add_to_entry(rep, r, column, delta):
-    """One entry of V, and of G and U after it."""
+    """Change one entry of V, and those of G and U accordingly; returns the change of POWER."""
     if delta == 0.0:
         return 0.0
     G, V, U = rep.table.W, rep.V, rep.table.U
@@ -156,7 +156,7 @@ def add_to_entry(rep, r, column, delta):
 
 @generic(1)
 def weight_index(table: Any, r: int, column: int) -> tuple[int, int]:
-    """Where a table keeps a weight of function r."""
+    """The index of a weight of function r in a table."""
 
 
 @weight_index.register(ClassMajor)

@@ -2,16 +2,16 @@
 
 Where a rule multiplies the whole hypothesis on every update (ROMMA by c, ALMA by 1 / norm), the table keeps V with
 M = SCALE V, and an update multiplies SCALE and adds ``d / SCALE`` times the row. The squared norm of M is kept by the
-rule's own recurrence. An error in it grows as the norm itself does, so it is summed afresh whenever the norm is a
-THOUSAND times what it was then, and at every update whose number is a power of two. So does an error in the sum of the
-rows, which is zero by rights and which no update corrects; rows are centred at the same occasions.
+rule's own recurrence. An error in it grows as the norm itself does, so it is summed afresh whenever the norm has grown
+by the factor TRUSTED_GROWTH, and at every update whose number is a power of two. An error in the sum of the functions,
+which should be zero and which no update corrects, grows too; they are centred whenever the norm has grown so.
 
 Averages stay lazy, too. With S_t the sum of the scales after each of t rounds and V = sum of its changes D_i,
 
     sum_t SCALE_t V_t = S_T V_T - U,    U = sum_i S_(i-1) D_i ,
 
-so that ``U`` is collected as for a plain table, with S (slot SUM) for the number of rounds. The difference loses
-digits where the scale has fallen since; then what has been summed moves into U, and SUM starts at zero (``flush``).
+so that ``U`` is collected as for a plain table, with S (slot SCALE_SUM) in place of the number of rounds. The
+difference loses digits when the scale falls; then what has been summed moves into U, and S restarts at 0 (``flush``).
 """
 
 from typing import Any, NamedTuple
@@ -148,7 +148,7 @@ def _(rep, rule, rows, t, moves, work, tally):
 
 @helper()
 def reach(moves, work):
-    """<M, X> = sum tau_r B_r: the right label's lead, weighed by the blame. A mistake must not lead by rounding."""
+    """<M, X> = sum tau_r B_r, as differences from the right label's score: rounding must not make up for a mistake."""
     scores, tau, who = work[SCORES], work[TAU], work[WHO]
     if moves == 1:
         return tau[0] * scores[int(who[0])]
@@ -160,14 +160,14 @@ def reach(moves, work):
 
 @helper()
 def bring_up(state, rounds):
-    """Sum the scales of all rounds so far."""
+    """Bring the sum of the scales up to this round."""
     state[SCALE_SUM] += state[SCALE] * (rounds - state[SINCE])
     state[SINCE] = rounds
 
 
 @helper()
 def keep_digits(rep, rounds):
-    """Flush where the difference S V - U would lose digits."""
+    """Flush if the difference S V - U would lose digits."""
     state = rep.state
     if rep.table.U.shape[0] > 0 and state[SCALE_SUM] > LOSS * state[SCALE] * (rounds - state[FLUSHED] + 1.0):
         flush(rep, rounds)
@@ -175,7 +175,7 @@ def keep_digits(rep, rounds):
 
 @helper()
 def flush(rep, rounds):
-    """Let U alone hold what has been summed: S = 0."""
+    """Move all that has been summed into U, and set S to 0."""
     W, U, past = rep.table.W, rep.table.U, rep.state[SCALE_SUM]
     if U.shape[0] > 0:
         for i in range(W.shape[0]):
@@ -194,7 +194,7 @@ def multiply_table(table, factor):
 
 @helper()
 def fold(rep, unit, rounds):
-    """Scale 1, and everything in units of ``1 / unit``."""
+    """Multiply the scale into the table, and measure everything in units of ``1 / unit``."""
     state = rep.state
     flush(rep, rounds)
     multiply_table(rep.table.W, state[SCALE] * unit)
@@ -207,7 +207,7 @@ def fold(rep, unit, rounds):
 
 @generic(1)
 def centre(table: Any, n: int) -> None:
-    """Make the first n functions of a table sum to zero."""
+    """Subtract their mean from the first n functions of a table."""
 
 
 @centre.register(ClassMajor)

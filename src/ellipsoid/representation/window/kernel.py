@@ -1,7 +1,7 @@
-"""A kernel expansion with a window of examples, whose coefficients may still move.
+"""A kernel expansion with a window of examples, whose coefficients may still change.
 
 The table holds the examples that have left the window, with their final coefficients, in the order in which they left;
-those of the window are kept apart, as alphas. Who reads the hypothesis sees both (``reading``).
+those of the window are kept apart, as alphas. ``reading`` returns both together.
 """
 
 from typing import Any
@@ -30,8 +30,8 @@ from .values import WindowValues
 class WindowExpansion(ExpansionTable):
     """Support patterns and coefficients, and the last ``window`` examples, oldest first, with their kernel values.
 
-    ``mixed`` where a file of an earlier version holds the coefficients of both in one: they are parted when learning
-    goes on.
+    ``mixed`` if it comes from a file of an earlier version, which holds the coefficients of both in one: they are
+    separated when learning goes on.
     """
 
     moves_by_updates = False
@@ -79,7 +79,7 @@ class WindowExpansion(ExpansionTable):
     # -- reading -----------------------------------------------------------------------------------------------
 
     def _note(self) -> None:
-        """What ``reading`` goes by: it may be asked for while a block is learned, and must not see half of one."""
+        """Keep the state for ``reading``, which may be called while a block is learned, and must not see half of it."""
         order, arrays = self.slots.order if not self.mixed else slice(0, 0), self.slots.arrays
         block = self.recent if not self.mixed else self.recent._replace(norms=self.recent.norms[:0])
         self.members = Members(self.used, block, *(arrays[name][order] for name in ("alpha", "late", "pairs")))

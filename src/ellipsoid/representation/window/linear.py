@@ -1,8 +1,8 @@
-"""Linear weights, theta = W, with the last examples kept beside them, whose alphas may still move.
+"""Linear weights, theta = W, and a window of the last examples, whose dual coefficients alpha may still change.
 
-The examples lie in a ring of rows, dense or CSR like the table, the example of observation n in slot n mod capacity; so
-the loop's own rows and the ring's are absorbed by the same code. The CSR ring is a queue in one stretch of memory: slot
-i is its row 2 i, so that the rows need not be neighbours.
+The examples are kept in a ring of rows, dense or CSR like the table, the example of observation n in slot n mod
+capacity; the same code absorbs the loop's rows and the ring's. The CSR ring is a queue in one stretch of memory: slot i
+is its row 2 i, so that the rows need not be adjacent.
 """
 
 from math import sqrt

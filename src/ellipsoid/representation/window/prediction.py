@@ -1,4 +1,4 @@
-"""A kernel expansion with a window as predictions see it: what has left the window and what is in it, together."""
+"""A kernel expansion with a window, for prediction: the examples that have left it and those in it, together."""
 
 from typing import Any, NamedTuple
 

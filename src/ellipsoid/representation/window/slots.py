@@ -1,4 +1,4 @@
-"""The slots of a window: alphas, gradients, blocks and products of its examples; they grow until the window is full."""
+"""The dual side of a window: alphas, gradients, signed pairs and products of its examples, a slot for each."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ class Slots:
         for name, row in self.per_slot.items():
             grown[name] = np.full((count, *row), -1.0 if name == "known" else 0.0)
             grown[name][:old] = self.arrays[name]
-        # Others, not the same with other content: a mark may want those that were.
+        # New arrays: a rollback may need the old ones.
         self.count, self.arrays = count, grown
 
     def split(self, factor: float) -> None:
@@ -93,7 +93,7 @@ class Slots:
         arrays["own"] *= 2.0
         arrays["alpha"] *= factor
         self.numbers[SQUARE] *= 2.0 * factor * factor
-        # What rested at the cap may rise again.
+        # Alphas at the cap may grow again.
         self.numbers[UNDONE] = 1.0
 
     def state(self) -> dict[str, NDArray[Any]]:

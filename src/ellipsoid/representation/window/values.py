@@ -1,9 +1,9 @@
-"""A window in the feature space of a kernel: its ring holds no rows, but where their kernel values are.
+"""A window in the feature space of a kernel: in place of rows its ring holds the places of their kernel values.
 
-The rows of the window stand in front of each block that is scored ahead, so that the block's Gram matrix has all the
-products that a round may ask for. The scores made ahead are those of the examples that have left the window, whose
-alphas are final; an example that leaves in the middle of a block corrects the rows to come. The alphas of the window
-are summed when a row has its turn:
+The rows of the window precede each block that is scored ahead, so that the block's Gram matrix has all products that a
+round may need. The scores computed ahead are those by the examples that have left the window, whose alphas are final;
+an example that leaves in the middle of a block corrects the scores of the later rows. The window's share is added when
+a row has its turn:
 
     B_r(x) = sum over those that have left, in their order  +  sum over the window, the oldest first
 
