@@ -56,13 +56,7 @@ def learn(rule, task, rep, rows, tally, work, start, stop, weights):  # noqa: PL
         found = flaw(rows, 0)
         if found:
             return -1 - found
-    task, rep, rows, tally, work = (
-        borrowed(task),
-        borrowed(rep),
-        borrowed(rows),
-        borrowed(tally),
-        borrowed(work),
-    )
+    task, rep, rows, tally, work = borrowed(task), borrowed(rep), borrowed(rows), borrowed(tally), borrowed(work)
     n = width(task)
     scores = work[SCORES]
     averaging = keeps_average(rep)

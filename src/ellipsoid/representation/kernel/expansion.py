@@ -264,10 +264,7 @@ class ExpansionTable(Table):
         return found
 
     def state(self, scores: int) -> StoredArrays:
-        arrays: StoredArrays = {
-            "coef": self.coef[: self.used, :scores].copy(),
-            "numbers": self.numbers.copy(),
-        }
+        arrays: StoredArrays = {"coef": self.coef[: self.used, :scores].copy(), "numbers": self.numbers.copy()}
         if self.average:
             arrays["late"] = self.late[: self.used, :scores].copy()
         if self.history is not None:

@@ -15,29 +15,13 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.protocol import (
-    TAU,
-    WHO,
-    absorb,
-    norm2,
-)
+from ellipsoid.engine.protocol import TAU, WHO, absorb, norm2
 from ellipsoid.engine.rows import feature_at, row_span, value_at
 from ellipsoid.engine.tally import ROUNDS, UPDATES
 
 from ..kernel.lookahead import SCALE, SCALE_SUM
 from ..linear import ClassMajor, FeatureMajor
-from .weights import (
-    PEAK,
-    POWER,
-    ROW_WEIGHT,
-    STRETCH,
-    Powers,
-    bring_up,
-    flush,
-    keep_digits,
-    multiply_table,
-    reach,
-)
+from .weights import PEAK, POWER, ROW_WEIGHT, STRETCH, Powers, bring_up, flush, keep_digits, multiply_table, reach
 
 # A sum of powers beyond LARGEST_POWER_SUM is folded into V; one that has fallen to FALLEN of its peak is summed afresh.
 LARGEST_POWER_SUM, FALLEN = 1e100, 1e-4
