@@ -156,17 +156,9 @@ class WindowExpansion(ExpansionTable):
         moved = np.zeros(ahead.shape[::-1])
         late = np.zeros_like(moved) if self.average else np.zeros((0, 0))
         base = Lookahead(ahead, gram, moved, late, np.zeros(len(gram)), self.numbers)
-        ring = WindowValues(gram, where, slots.arrays["late"], 0.0)
-        window = Window(
-            base,
-            ring,
-            slots.dual(),
-            slots.window,
-            slots.numbers,
-            slots.arrays["pairs"],
-            slots.arrays["known"],
-            np.zeros(0),
-        )
+        arrays, x = slots.arrays, np.zeros(0)
+        ring = WindowValues(gram, where, arrays["late"], 0.0)
+        window = Window(base, ring, slots.dual(), slots.window, slots.numbers, arrays["pairs"], arrays["known"], x)
         return window, rows
 
     def keep(self, window: Window, rows: Block, mark: Mark) -> None:

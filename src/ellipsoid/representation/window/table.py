@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ellipsoid.engine.rows import CSR, Dense
 
 from ..table_protocol import Floats, StoredArrays, Table
-from ..tables import LinearTable, widened
+from ..tables import LinearTable, doubled, widened
 from .linear import TAIL, Window
 from .slots import Slots
 
@@ -42,11 +42,10 @@ class WindowTable(Table):
         return [self, self.linear, self.slots]
 
     def _bind(self) -> None:
-        self.ring: Any = (
-            Dense(self.X, self.constant)
-            if self.by_class
-            else CSR(self.data, self.indices, self.indptr, self.constant, self.width)
-        )
+        if self.by_class:
+            self.ring: Any = Dense(self.X, self.constant)
+        else:
+            self.ring = CSR(self.data, self.indices, self.indptr, self.constant, self.width)
         slots, old = self.slots, self.__dict__.get("rep")
         # Scratch is zero between rounds, and kept: features may appear with every row.
         dual = old.dual if old is not None and old.dual.alpha is slots.arrays["alpha"] else slots.dual()
@@ -72,16 +71,14 @@ class WindowTable(Table):
         return moved
 
     def grow(self, rows: Any, t: int) -> None:
-        """Double what is full."""
         self.slots.grow(self.slots.seen + 1)
         self._make_rows()
         if not self.by_class:
             length = int(rows.indptr[t + 1] - rows.indptr[t]) if isinstance(rows, CSR) else rows.X.shape[1]
             needed = 2 * (int((self.indptr[1::2] - self.indptr[::2]).sum()) + length)
             if needed > len(self.data):
-                more = max(256, 2 * len(self.data), needed) - len(self.data)
-                self.data = np.concatenate([self.data, np.zeros(more)])
-                self.indices = np.concatenate([self.indices, np.zeros(more, dtype=np.int64)])
+                room = max(256, needed)
+                self.data, self.indices = doubled(self.data, room), doubled(self.indices, room)
         self._bind()
 
     def _make_rows(self) -> None:
