@@ -2,9 +2,9 @@
 
 linear  <a, b>        poly  (gamma <a, b> + coef0)^degree        rbf  exp(-gamma |a - b|^2)
 
-A block of values is made from one matrix product, in place, each value from its product and the norms of its two rows
-alone: its bits do not depend on its place in the block. Integer powers are products of squares, since a call of ``pow``
-for each value would cost more than the product of two rows of MNIST.
+A block of values is computed from one matrix product, in place, each value from its product and the norms of its two
+rows alone: its bits do not depend on its place in the block. Integer powers are products of squares, since a call of
+``pow`` for each value would cost more than the product of two rows of MNIST.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ KERNELS: dict[str, Any] = {"linear": Linear, "poly": Poly, "rbf": RBF}
 
 
 class BadKernel(ValueError):
-    """A user's kernel has returned something that is no matrix of kernel values."""
+    """A user's kernel has returned something other than a matrix of kernel values."""
 
 
 class Function(NamedTuple):

@@ -1,4 +1,4 @@
-"""Compiled packing for `tiles`, which computes kernel values: rows in lanes, patterns without their zeros."""
+"""Compiled code that puts rows and patterns into the layout of `tiles`: rows in lanes, patterns without zeros."""
 
 from ellipsoid.engine.compile import compiled
 
@@ -7,7 +7,7 @@ from .tiles import PATTERNS_OF_TILE
 
 @compiled
 def mark_changes(coef, before, whole, differ):
-    """Is there a coefficient that is not what it was, in each of the first ``whole`` tiles?"""
+    """Find out in which of the first ``whole`` tiles a coefficient has changed."""
     for tile in range(whole):
         first, end = tile * PATTERNS_OF_TILE, min(coef.shape[0], (tile + 1) * PATTERNS_OF_TILE)
         changes = 0
@@ -19,7 +19,7 @@ def mark_changes(coef, before, whole, differ):
 
 @compiled
 def pick(coef, tiles, end, picked):
-    """Note the coefficients of some tiles that are not zero, from place ``end`` on; returns where they end.
+    """Store the coefficients of some tiles that are not zero, from place ``end`` on; returns where they end.
 
     There must be room for one more.
     """
@@ -44,7 +44,7 @@ def fill_lanes(matrix, X):
 
 @compiled
 def spread_compressed(data, indices, indptr, X):
-    """The same for rows without their zeros; X holds zeros."""
+    """Lay compressed rows into the lanes of tiles; X holds zeros."""
     lanes = X.shape[2]
     for t in range(indptr.shape[0] - 1):
         for q in range(indptr[t], indptr[t + 1]):
@@ -53,7 +53,7 @@ def spread_compressed(data, indices, indptr, X):
 
 @compiled
 def squeeze(matrix, data, indices, indptr):
-    """Rows without their zeros, behind what the arrays hold before ``indptr[0]``; there must be room for one more."""
+    """Append rows without their zeros to what the arrays hold; there must be room for one entry more."""
     n = indptr[0]
     for t in range(matrix.shape[0]):
         for j in range(matrix.shape[1]):

@@ -1,14 +1,14 @@
-"""Kernel values in tiles, made from rows that lie side by side in the lanes of vectors, and summed while they are near.
+"""Kernel values in tiles, computed from rows in the lanes of vectors, and summed while they are in the nearest cache.
 
 A tile is 64 patterns against 32 rows. Four patterns are multiplied with the 32 rows at once, feature by feature, in
 registers; the kernel is applied there; and the values of two tiles side by side, in the nearest cache, are summed with
 the coefficients that are not zero, class by class. No matrix of products is ever written. A pattern of mostly zeros is
 kept compressed, and its zeros are left out: adding them would change nothing.
 
-What a value is does not depend on the tile it was made in: products are summed in the order of the features, a Gaussian
-is that of ``x . z - (|x|^2 + |z|^2) / 2``, and a score is summed in the order of the patterns. Far from the origin that
-would be a difference of large numbers: rows that are marked as far get their Gaussians from ``-sum_j (x_j - z_j)^2``,
-in a second pass over those tiles that hold one. Whether a row is far is told by the row alone.
+A value does not depend on its tile: products are summed in the order of the features, a Gaussian is that of
+``x . z - (|x|^2 + |z|^2) / 2``, and a score is summed in the order of the patterns. Far from the origin that would be a
+difference of large numbers: rows marked as far get their Gaussians from ``-sum_j (x_j - z_j)^2``, in a second pass over
+the tiles that hold one. Whether a row is far depends on that row alone.
 """
 
 from typing import Any, NamedTuple
@@ -42,9 +42,9 @@ class Few(NamedTuple):
 
 
 class FarMany(NamedTuple):
-    """Rows in tiles of 32, some of them far from the origin: ``marks`` is 1 for these, ``far`` tells their tiles.
+    """Rows in tiles of 32, some of them far from the origin: ``marks`` is 1 for these, ``far`` is true of their tiles.
 
-    A kind of its own: rows near the origin pay nothing for it, neither when they run nor when they are compiled.
+    As this is another type, rows near the origin cost nothing more, neither to run nor to compile.
     """
 
     X: np.ndarray
@@ -94,7 +94,7 @@ class Picked(NamedTuple):
 
 @generic(1)
 def start(rows: Any) -> Any:
-    """Sums of nothing, for the rows of a tile."""
+    """Zeros to start the sums of the rows of a tile."""
 
 
 @start.register(Many)
@@ -111,7 +111,7 @@ def _(rows):
 
 @generic(1)
 def start_of_two(rows: Any) -> Any:
-    """The same for two tiles."""
+    """Zeros to start the sums of two tiles."""
 
 
 @start_of_two.register(Many)
@@ -261,7 +261,7 @@ def _put(kernel, sums, constant2, out, column):
 
 @generic(1, default=True)
 def correct_far_rows(rows, f, kernel, patterns, slots, constant2, out, column):  # noqa: PLR0913
-    """Give the far rows of a tile, in ``out`` from a column on, Gaussians that are made from differences."""
+    """Overwrite the values of the far rows of a tile, in ``out`` from a column on, by Gaussians from differences."""
 
 
 @correct_far_rows.register(FarMany)
@@ -271,7 +271,7 @@ def _(rows, f, kernel, patterns, slots, constant2, out, column):  # noqa: PLR091
         _correct(rows, f, kernel, patterns, slots, constant2, out, column)
 
 
-# Within the loops around it, it would take registers from them.
+# Not inlined: within the loops around it, it would take registers from them.
 @helper(inline=False)
 def _correct(rows, f, kernel, patterns, slots, constant2, out, column):  # noqa: PLR0913
     _, width, lanes = rows.X.shape

@@ -21,11 +21,11 @@ from ellipsoid.engine.rows import CSR, Dense, feature_at, row_span, value_at
 
 from ..linear import AHEAD, CACHE_LINE
 
-# What the copies share: rounds; rows of steps, the sum of their lengths and the columns met in them; since the form of
-# the shape was chosen, the sum of energies and their number.
+# Numbers of all copies: rounds; rows of steps, the sum of their lengths and the columns in them; since the form of the
+# metric was chosen, the sum of energies and their number.
 COPY_ROUNDS, ROWS, LENGTH, COLUMNS_SEEN, ENERGY, SHAPED = range(6)
-# What each has for itself: discounted mistakes of both heads; and for the bound its mistakes by the last weights, those
-# that no step could answer, its steps, their gains, and the price of mistakes.
+# Numbers of each copy: discounted mistakes of both heads; and for the bound its mistakes by the last weights, those
+# that no step could correct, its steps, their gains, and the price of mistakes.
 BAD_LAST, BAD_AVERAGE, COPY_MISTAKES, UNANSWERED, COPY_STEPS, COPY_GAIN, PRICE = range(7)
 SHARED, OWN = 6, 7
 # Which heads may predict.
@@ -122,7 +122,7 @@ def score_copies(rep, size, first, sums):
         for r in range(first, first + LANES * len(sums), CACHE_LINE):
             prefetch(W, coming, r)
         if first == 0:
-            # The metric's numbers are asked for next.
+            # The metric's numbers are needed next.
             prefetch(W, coming, W.shape[1] - 1)
         sums = add_products(sums, W, np.uint64(index[np.uint64(k)]), first, value[np.uint64(k)])
     store_sums(sums, rep.scores, first)
