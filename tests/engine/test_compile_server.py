@@ -71,7 +71,7 @@ def serving(monkeypatch):
     server.close()
 
 
-SERVE = "import ellipsoid.engine.native.compile_server as it; it.IDLE_SECONDS = {patience}; it.serve()"
+SERVE = "import ellipsoid.engine.native.compile_server as it; it.REQUEST_WAIT = {patience}; it.serve()"
 
 
 def test_a_process_that_has_left_is_followed_by_one_that_takes_all_requests_that_come_close_together(serving):

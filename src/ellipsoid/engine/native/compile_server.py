@@ -20,7 +20,7 @@ from threading import Thread
 from typing import Any
 
 # Seconds after which an idle process ends: requests come close together, when a stream begins.
-IDLE_SECONDS = 5.0
+REQUEST_WAIT = 5.0
 
 DONE = b"."
 
@@ -111,7 +111,7 @@ def serve() -> None:
     Thread(target=_take, args=(requests,), daemon=True).start()
     try:
         while True:
-            module, name, kinds, modules = requests.get(timeout=IDLE_SECONDS)
+            module, name, kinds, modules = requests.get(timeout=REQUEST_WAIT)
             with suppress(Exception):
                 for other in modules:
                     import_module(other)
