@@ -17,6 +17,7 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 
 from ellipsoid.engine.compile import compiled
 
+from .kernels import squared_norms
 from .problem import Matrix, Vector
 
 # Rows per chunk, so that a product with a large dense Phi stays in the cache and needs little memory.
@@ -109,9 +110,7 @@ class FeatureRows:
         return self.phi.toarray() if self.sparse else self.phi
 
     def squared_norms(self) -> Vector:
-        if self.sparse:
-            return np.asarray(self.phi.multiply(self.phi).sum(axis=1)).ravel()
-        return np.einsum("ij,ij->i", self.phi, self.phi)
+        return squared_norms(self.phi)
 
     def times(self, w: Vector) -> Vector:
         return self.phi @ w

@@ -36,7 +36,7 @@ class Kernel:
             return np.asarray(A, dtype=np.float64)
         product = np.ascontiguousarray(_dense(A @ B.T))
         kernel = KERNELS[self.name](self.gamma, float(self.degree), self.coef0)
-        from_products(kernel, product, _squared_norms(A), _squared_norms(B))
+        from_products(kernel, product, squared_norms(A), squared_norms(B))
         if A is B and self.name == "rbf":
             np.fill_diagonal(product, 1.0)
         return product
@@ -47,7 +47,7 @@ class Kernel:
             return np.array([float(np.asarray(self.name(A[[i]], A[[i]])).item()) for i in range(A.shape[0])])
         if self.name == "rbf":
             return np.ones(A.shape[0])
-        norms = _squared_norms(A)
+        norms = squared_norms(A)
         return norms if self.name == "linear" else (self.gamma * norms + self.coef0) ** self.degree
 
     @property
@@ -64,7 +64,7 @@ def make_kernel(
         raise ValueError(f"kernel must be one of {', '.join(NAMES)} or a function, got {name!r}")
     if not callable(name) and name != "precomputed":
         with np.errstate(over="ignore"):
-            refuse_huge(_squared_norms(X), "squared norm")
+            refuse_huge(squared_norms(X), "squared norm")
     if gamma == "scale":
         variance = _variance(X, weights) if name in ("rbf", "poly") else 1.0
         value = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
@@ -110,7 +110,8 @@ def _dense(product: Any) -> Matrix:
     return product.toarray() if sparse.issparse(product) else np.asarray(product, dtype=np.float64)
 
 
-def _squared_norms(A: Any) -> Vector:
+def squared_norms(A: Any) -> Vector:
+    """Squared norms of the rows of a dense or sparse matrix."""
     if sparse.issparse(A):
         return np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).ravel()
     return np.einsum("ij,ij->i", A, A)
@@ -122,5 +123,5 @@ def _variance(X: Any, weights: Vector | None) -> float:
     sums = np.asarray(X.sum(axis=1)).ravel()
     mean = float(share @ sums) / X.shape[1]
     if sparse.issparse(X):
-        return float(share @ _squared_norms(X)) / X.shape[1] - mean**2
-    return float(share @ _squared_norms(X - mean)) / X.shape[1]
+        return float(share @ squared_norms(X)) / X.shape[1] - mean**2
+    return float(share @ squared_norms(X - mean)) / X.shape[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, as_completed
 from contextlib import suppress
 from queue import Empty
 from threading import Thread
@@ -72,7 +73,7 @@ class Loky:
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str, turn: int | None = None) -> Any:
         """Submit a task to a process; one whose arguments are futures is run here, when its result is asked for."""
-        if any(self._is_future(arg) for arg in args):
+        if any(isinstance(arg, DriverTask | Future) for arg in args):
             return DriverTask(function, args)
         function, args = with_parcels(function, args)
         return self._start(function, *args)
@@ -85,16 +86,13 @@ class Loky:
         self._parcels.append(parcel)
         return parcel
 
-    @staticmethod
-    def _is_future(arg: Any) -> bool:
-        return isinstance(arg, DriverTask) or (hasattr(arg, "add_done_callback") and hasattr(arg, "result"))
-
     def result(self, future: Any) -> Any:
         """Wait for a result."""
         from joblib.externals.loky.process_executor import BrokenProcessPool
 
         if isinstance(future, DriverTask):
-            return future.function(*(self.result(arg) if self._is_future(arg) else arg for arg in future.args))
+            args = [self.result(arg) if isinstance(arg, DriverTask | Future) else arg for arg in future.args]
+            return future.function(*args)
         try:
             return future.result()
         except BrokenProcessPool as error:
@@ -102,8 +100,6 @@ class Loky:
 
     def as_done(self, futures: Iterable[Any]) -> Iterator[Any]:
         """Yield the futures as they are done, successfully or not."""
-        from concurrent.futures import as_completed
-
         waiting = list(futures)
         below = {self._process_future(future): future for future in waiting}
         for done in as_completed(below):
