@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ellipsoid.batch import BayesPointMachine, EllipsoidalSVC
 from ellipsoid.batch.problem import NotSeparable
 from ellipsoid.batch.proof import proves_inseparable
-from ellipsoid.batch.proximal import _Working
+from ellipsoid.batch.proximal import _DualPoint
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 3))
@@ -285,9 +285,9 @@ def test_equal_weights_score_exactly_equal_and_the_first_class_wins(model, rows)
 @pytest.mark.parametrize("solver", ["smo", "block"])
 def test_a_gap_is_proven_once(solver, monkeypatch):
     """A proof factors a matrix of the size of the data: two of them were a tenth of a small fit."""
-    proofs, certified = [], _Working.certified
+    proofs, certified = [], _DualPoint.certified
     monkeypatch.setattr(
-        _Working, "certified", lambda self, *point: proofs.append(certified(self, *point)) or proofs[-1]
+        _DualPoint, "certified", lambda self, *point: proofs.append(certified(self, *point)) or proofs[-1]
     )
     model = EllipsoidalSVC(solver=solver).fit(X, NOISY)
     assert [proof.gap for proof in proofs] == [model.duality_gap_]

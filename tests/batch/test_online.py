@@ -54,9 +54,9 @@ def test_amortised_steps_follow_the_algorithm(r):
     machine.state.scalars[3] = radius
     reached = 0
     while reached < len(order):
-        if not machine.left:
+        if not machine.rows_left:
             machine.renew(radius)
-        part = order[reached : reached + machine.left]
+        part = order[reached : reached + machine.rows_left]
         machine.learn(Dense(X, 0.0), part, y, np.empty(len(part)), np.zeros(len(part), bool))
         reached += len(part)
     # The two differ in which points near the border are active, while rho waits to be renewed, above all early on.

@@ -89,10 +89,10 @@ class DevicePosterior(Posterior):
     def kernel_rows_times(self, which: NDArray[np.int64], weights: Vector) -> Vector:
         return self.up(self.arrays.asarray(weights) @ self.kernel[self.arrays.asarray(which)])
 
-    def some(self, columns: Any, which: NDArray[np.int64]) -> Any:
+    def take_columns(self, columns: Any, which: NDArray[np.int64]) -> Any:
         return columns[:, self.arrays.asarray(which)]
 
-    def square(self, columns: Any, which: NDArray[np.int64]) -> Matrix:
+    def take_square(self, columns: Any, which: NDArray[np.int64]) -> Matrix:
         return np.ascontiguousarray(self.up(columns[self.arrays.asarray(which)]))
 
     def refresh(self, alpha: Vector) -> None:
@@ -122,7 +122,7 @@ class DevicePosterior(Posterior):
                 part = slice(begin, min(len(alpha), begin + 4096))
                 self.upper[part] -= share * (half[:, part].T @ half)
         self.diagonal = self.up(self.upper.diagonal()).copy()
-        self.waiting = [0, 0]
+        self.buffered = [0, 0]
 
     def columns(self, which: NDArray[np.int64]) -> Any:
         """Omega's columns ``which`` on the device, including the moves not yet written."""
@@ -136,18 +136,18 @@ class DevicePosterior(Posterior):
         raise NotImplementedError("pair steps on all of Omega are made on the CPU")
 
     def move(self, columns: Any, block: Matrix, delta: Vector) -> None:
-        values, vectors = self.middle(block, delta)
-        self._wait(columns @ self.arrays.asarray(vectors * np.sqrt(np.abs(values))), values)
+        values, vectors = self.middle_factor(block, delta)
+        self._buffer_move(columns @ self.arrays.asarray(vectors * np.sqrt(np.abs(values))), values)
 
     def squared_rows(self, matrix: Any) -> Vector:
         return self.up((matrix * matrix).sum(axis=1))
 
-    def _write(self) -> None:
+    def _flush(self) -> None:
         for sign, factor in self._pending():
             for begin in range(0, len(self.upper), 8192):
                 part = slice(begin, begin + 8192)
                 self.upper[part] -= sign * (factor[part] @ factor.T)
-        self.waiting = [0, 0]
+        self.buffered = [0, 0]
 
     def times(self, vector: Vector) -> Vector:
         return self.up(self.upper @ self.arrays.asarray(vector))

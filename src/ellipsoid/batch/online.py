@@ -292,11 +292,11 @@ class Machine:
         self.state = self.state._replace(Q=np.ascontiguousarray(Q), scalars=s)
 
     @property
-    def left(self) -> int:
+    def rows_left(self) -> int:
         """How many rows can be learned before rho is due."""
         return max(0, int(np.ceil(self.state.scalars[DUE] - self.state.scalars[CLOCK])))
 
-    def wait(self, rows: int) -> None:
+    def skip_rows(self, rows: int) -> None:
         """Count so many rows from which nothing can be learned."""
         s = self.state.scalars.copy()
         s[WAITING] += rows * s[CLOCK] + 0.5 * rows * (rows + 1)
@@ -304,7 +304,7 @@ class Machine:
         self.state = self.state._replace(scalars=s)
 
     def learn(self, rows: Dense | CSR, order: Any, signs: Vector, scores: Vector, moved: Any) -> None:
-        """Learn the rows in the given order, no more than are ``left``: all of them at once, without a stop."""
+        """Learn the rows in the given order, no more than are ``rows_left``: all of them at once, without a stop."""
         learn_rows(rows, order, signs, self.state, self.terms, scores, moved)
 
     def mean_weights(self) -> Vector:
@@ -334,8 +334,8 @@ class Machine:
             return r * (log_determinant - n * np.log(1.0 - r)) - norm
         return log_determinant + n - shift / radius - norm
 
-    def uncertain(self) -> float:
-        """By how much rounding can have changed ``dual()`` or ``ball()``.
+    def rounding_error(self) -> float:
+        """By how much rounding can have changed ``dual()`` or ``ball_objective()``.
 
         A determinant by Cholesky is that of a matrix whose entries are off by n roundings, relative to its largest
         eigenvalue; the sums behind it are off by one rounding a step, of terms that have one sign.
@@ -349,9 +349,9 @@ class Machine:
             values, shift = eigvalsh(S), self.shift(S, self.radius)
             size += float(values[-1]) / max(shift + max(float(values[0]), 0.0), 1e-12 * float(values.sum()), 1e-300)
         pulled = 2.0 / self.terms.nu
-        return roundings * (n * size + abs(self.ball() if self.radius > 0.0 else 0.0) + pulled)
+        return roundings * (n * size + abs(self.ball_objective() if self.radius > 0.0 else 0.0) + pulled)
 
-    def ball(self) -> float:
+    def ball_objective(self) -> float:
         """The objective of the best ball around the origin, an upper bound on the optimum that needs no data.
 
         At w = 0 and B = s I a point costs s/nu (relaxed), or s |x|/nu <= s R/nu (trace, where s <= 1/(nR)).

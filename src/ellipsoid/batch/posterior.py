@@ -83,11 +83,11 @@ class Posterior:
 
     # -- Omega -------------------------------------------------------------------------------------------------
 
-    def some(self, columns: Matrix, which: NDArray[np.int64]) -> Matrix:
+    def take_columns(self, columns: Matrix, which: NDArray[np.int64]) -> Matrix:
         """Some of the columns."""
         return columns[:, which]
 
-    def square(self, columns: Matrix, which: NDArray[np.int64]) -> Matrix:
+    def take_square(self, columns: Matrix, which: NDArray[np.int64]) -> Matrix:
         """Omega of some points with each other, from their columns."""
         return np.ascontiguousarray(columns[which])
 
@@ -96,7 +96,7 @@ class Posterior:
 
     def refresh(self, alpha: Vector) -> None:
         """Compute Omega and the log-determinant anew from alpha, by one Cholesky factorisation."""
-        self.waiting = [0, 0]
+        self.buffered = [0, 0]
         if self.rows is not None:
             lower = self.rows.factor(alpha * self.c, 1.0 - self.r)
             images = solve_triangular(lower, self.rows.dense().T * self.root_c, lower=True, check_finite=False)
@@ -126,7 +126,7 @@ class Posterior:
 
     def full(self) -> Matrix:
         """Omega as a full matrix in C order."""
-        self._write()
+        self._flush()
         whole = np.triu(self.upper)
         return np.ascontiguousarray(whole + np.triu(whole, 1).T)
 
@@ -137,11 +137,11 @@ class Posterior:
         matrix D(I + Omega_WW D/r)^{-1}/r is symmetric but indefinite: its eigenvectors split the update into a
         positive and a negative part. Both are buffered, because ``syrk`` is twice as fast on wide factors.
         """
-        values, vectors = self.middle(block, delta)
+        values, vectors = self.middle_factor(block, delta)
         rotated = dgemm(1.0, columns, vectors * np.sqrt(np.abs(values)))
-        self._wait(rotated, values)
+        self._buffer_move(rotated, values)
 
-    def middle(self, block: Matrix, delta: Vector) -> tuple[Vector, Matrix]:
+    def middle_factor(self, block: Matrix, delta: Vector) -> tuple[Vector, Matrix]:
         """Eigenvalues and eigenvectors of the middle matrix."""
         system = np.eye(len(delta)) + block * (delta[None, :] / self.r)
         # A nearly singular system needs no warning: the gap is certified from the multipliers, not from Omega.
@@ -151,14 +151,14 @@ class Posterior:
         values, vectors = eigh(0.5 * (middle + middle.T), check_finite=False)
         return values, vectors
 
-    def _wait(self, rotated: Matrix, values: Vector) -> None:
-        if max(self.waiting) + len(values) > BUFFER:
-            self._write()
+    def _buffer_move(self, rotated: Matrix, values: Vector) -> None:
+        if max(self.buffered) + len(values) > BUFFER:
+            self._flush()
         # Eigenvalues come in ascending order.
         least, most = np.searchsorted(values, 0.0, side="left"), np.searchsorted(values, 0.0, side="right")
         for part, (sign, chosen) in enumerate(((1.0, rotated[:, most:]), (-1.0, rotated[:, :least]))):
-            self.buffers[part][:, self.waiting[part] : self.waiting[part] + chosen.shape[1]] = chosen
-            self.waiting[part] += chosen.shape[1]
+            self.buffers[part][:, self.buffered[part] : self.buffered[part] + chosen.shape[1]] = chosen
+            self.buffered[part] += chosen.shape[1]
             self.diagonal -= sign * self.squared_rows(chosen)
 
     def squared_rows(self, matrix: Matrix) -> Vector:
@@ -167,17 +167,17 @@ class Posterior:
         return norms
 
     def _pending(self) -> list[tuple[float, Matrix]]:
-        both = zip((1.0, -1.0), self.buffers, self.waiting, strict=True)
+        both = zip((1.0, -1.0), self.buffers, self.buffered, strict=True)
         return [(sign, buffer[:, :width]) for sign, buffer, width in both if width]
 
-    def _write(self) -> None:
+    def _flush(self) -> None:
         for sign, factor in self._pending():
             self.upper = dsyrk(-sign, factor, beta=1.0, c=self.upper, overwrite_c=True)
-        self.waiting = [0, 0]
+        self.buffered = [0, 0]
 
     def drift(self, alpha: Vector, rng: np.random.Generator) -> float:
         """Relative residual of ((1-r) I + Kc A) Omega = r Kc along a random direction: O(N^2)."""
-        self._write()
+        self._flush()
         direction = rng.standard_normal(len(alpha))
         image = self.times(direction)
 

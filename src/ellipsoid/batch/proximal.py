@@ -66,7 +66,7 @@ class SolverOptions:
     polish: int = 0
 
 
-class _Working:
+class _DualPoint:
     """The dual point of one proximal problem and the moves that improve it."""
 
     def __init__(self, kernel: Any, problem: Problem, alpha: Vector, block: int, rows: FeatureRows | None) -> None:
@@ -125,7 +125,7 @@ class _Working:
         if len(which) < 2:
             return 0, 0.0
         columns = self.posterior.columns(which)
-        square = self.posterior.square(columns, which)
+        square = self.posterior.take_square(columns, which)
         part = PairState(self.alpha[which], self.z[which], square.copy(), self.posterior.kernel_block(which))
         box = Box(self.box.y[which], self.box.C[which])
         limit = min(budget, 20 * len(which))
@@ -136,7 +136,7 @@ class _Working:
         if len(moved):
             weights = self.problem.y[which[moved]] * delta[moved]
             self.z += self.posterior.kernel_rows_times(which[moved], weights)
-            self.posterior.move(self.posterior.some(columns, moved), square[np.ix_(moved, moved)], delta[moved])
+            self.posterior.move(self.posterior.take_columns(columns, moved), square[np.ix_(moved, moved)], delta[moved])
             self.posterior.log_determinant += growth
         return steps, violation
 
@@ -201,7 +201,7 @@ def solve_kernel(
     """Solve (D) for a kernel matrix; ``rows`` (where K = rows rows') make tiny norms exact."""
     n = len(problem.y)
     alpha, coef = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
-    work = _Working(kernel, problem, alpha, options.block, rows)
+    work = _DualPoint(kernel, problem, alpha, options.block, rows)
     try:
         return _solve(work, coef, kernel.diagonal(), options, report)
     except ValueError as error:
@@ -212,7 +212,7 @@ def solve_kernel(
 
 
 def _solve(
-    work: _Working, coef: Vector, squared_norms: Vector, options: SolverOptions, report: Report | None
+    work: _DualPoint, coef: Vector, squared_norms: Vector, options: SolverOptions, report: Report | None
 ) -> Solution:
     problem, n = work.problem, len(work.alpha)
     rng = np.random.default_rng(options.seed)

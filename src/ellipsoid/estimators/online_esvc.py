@@ -94,13 +94,13 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         """Weak duality, and the margin that no vector can exceed on the updates."""
         assert isinstance(learner, EllipsoidalSVMLearner)
         machines = learner.table.machines
-        duals = [Span.within(machine.dual(), machine.uncertain()) for machine in machines]
+        duals = [Span.within(machine.dual(), machine.rounding_error()) for machine in machines]
         least = sum(duals, Span.exactly(0.0))
         if learner.known_gaps:
-            most = least + max(float(np.sum(learner.known_gaps)), 0.0) + 2.0 * sum(m.uncertain() for m in machines)
+            most = least + max(float(np.sum(learner.known_gaps)), 0.0) + 2.0 * sum(m.rounding_error() for m in machines)
             meaning = "always: the optimum over the data of fit is at least the first, and this model has the second"
         else:
-            balls = [Span.within(machine.ball(), machine.uncertain()) for machine in machines]
+            balls = [Span.within(machine.ball_objective(), machine.rounding_error()) for machine in machines]
             most = sum(balls, Span.exactly(0.0))
             meaning = "always: the optimum over the examples so far lies between the two, the second being a ball's"
         average, largest = learner.margins(comparator)

@@ -93,7 +93,7 @@ class _Piece:
         """Every binary learner over the rows, then the counts of the rows."""
         for k, (machine, goal) in enumerate(zip(self.machines, self.goals, strict=True)):
             if machine.clock < goal and self.silent:
-                machine.wait(len(self.order))
+                machine.skip_rows(len(self.order))
             elif machine.clock < goal:
                 machine.learn(self.parts, self.order, self.signs[k], self.scores[k], self.moved)
         scores, right, everyone = self.scores, self.right, np.arange(len(self.order))
@@ -224,10 +224,10 @@ class EllipsoidalSVMLearner(Learner):
         """How many rows come next: none before every binary learner is ready for it, and few of wide ones."""
         machines = self.table.machines
         for machine in machines:
-            if not machine.left:
+            if not machine.rows_left:
                 machine.renew(self.first_radius)
         work = sum(machine.width * machine.width for machine in machines)
-        return min([max(1, AT_ONCE // max(1, work)), *(machine.left for machine in machines)])
+        return min([max(1, AT_ONCE // max(1, work)), *(machine.rows_left for machine in machines)])
 
     def weights(self) -> NDArray[np.float64]:
         return self.table.weights(self.scores, self.rounds, averaged=self.average)
