@@ -6,10 +6,9 @@ import numpy as np
 
 from ellipsoid.engine import Dense, call, learn
 from ellipsoid.representation.kernel.history import History
-from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead
+from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead, ScaledAhead
 from ellipsoid.representation.kernel.patterns import Block
 from ellipsoid.representation.scaled.expansion import ScaledExpansionTable
-from ellipsoid.representation.scaled.lookahead import ScaledAhead
 from ellipsoid.representation.scaled.tables import PowerTable, ScaledTable
 from ellipsoid.representation.table_protocol import Floats
 
@@ -46,7 +45,7 @@ class ScaledExpansionLearner(ExpansionLearner):
     def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark, weights: Floats) -> None:
         """Run the loop over a block; it stops where an update changes the whole expansion."""
         reached, stop = 0, len(ahead.when)
-        rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(ahead, ahead.state)
+        rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(*ahead)
         while reached < stop:
             reached = call(learn, self.rule, task, rep, rows, self.tally, self.work, reached, stop, weights)
             if self.table.numbers[PENDING]:

@@ -45,18 +45,25 @@ class Lookahead(NamedTuple):
     state: np.ndarray
 
 
+class ScaledAhead(Lookahead):
+    """The same for a rule that multiplies the whole hypothesis, see `scaled.expansion`."""
+
+
 @has_room.register(Lookahead)
+@has_room.register(ScaledAhead)
 def _(rep, rows, t):
     return rep.state[PENDING] == 0.0
 
 
 @score.register(Lookahead, Dense)
+@score.register(ScaledAhead, Dense)
 def _(rep, rows, t, n, scores):
     for r in range(n):
         scores[r] = rep.state[SCALE] * rep.scores[r, t]
 
 
 @norm2.register(Lookahead, Dense)
+@norm2.register(ScaledAhead, Dense)
 def _(rep, rows, t):
     return rep.gram[t, t]
 
@@ -68,6 +75,7 @@ def elapsed(state, rounds):
 
 
 @add.register(Lookahead, fast=FUSE)
+@add.register(ScaledAhead, fast=FUSE)
 def _(rep, rows, t, moves, work, before):
     first = 0 if rep.state[KEEP] != 0.0 else t + 1
     for m in range(moves):
