@@ -1,4 +1,4 @@
-"""Ellipsoids cut by slabs: learners that keep one, and how far a function in it may be from its centre."""
+"""Base classes of learners that keep an ellipsoid cut by slabs, and the intervals of predictions within it."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from .inputs.frames import table_of, word_columns
 from .inputs.rows import InvalidInput, RowSource, check_memory
 from .state.learner import Learner
 
-# What follows a proof that nothing is left in the ellipsoid.
+# What to do after a proof that the ellipsoid is empty.
 POLICIES = {"skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE}
 
 
@@ -29,7 +29,6 @@ class CutBySlabs(Learner):
     loop = staticmethod(learn_slabs)
 
     def by_class(self, source: RowSource, classes: int = 0) -> bool:
-        """The weights lie together."""
         return True
 
     def check_learning(self, source: RowSource) -> None:
@@ -39,7 +38,7 @@ class CutBySlabs(Learner):
             check_memory((1 + source.width) ** 2, f"the ellipsoid of {source.width} features")
 
     def new_table(self, by_class: bool) -> Any:
-        """Weights with the ellipsoid of the rule around them."""
+        """Weights in the ellipsoid of the rule."""
         rule, linear = self.rule, LinearTable(by_class=True, average=False)
         return SlabTable(
             linear, part=Slab, constant=self.constant != 0.0, radius=rule.radius, drift=rule.drift,
@@ -83,7 +82,7 @@ class VersionSpaceAttributes:
 
 
 def refuse_words(X: Any) -> None:
-    """Raise ``ValueError`` for a frame with a column of words: no memory holds an ellipsoid over all their columns."""
+    """Raise ``ValueError`` for a frame with a column of words, for which an ellipsoid would be too large."""
     if hasattr(X, "columns") and (words := word_columns(table_of(X))):
         raise InvalidInput(
             f"the column {words[0]!r} of X holds words, for which an ellipsoid would have 2**18 columns: leave it out, "
@@ -92,9 +91,9 @@ def refuse_words(X: Any) -> None:
 
 
 def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: float) -> Floats:
-    """sqrt(x'Px) + drift |x| of rows start..stop, computed outwards: the truth may move before the row comes.
+    """sqrt(x'Px) + drift |x| of rows start..stop, rounded up: the truth may move before the row comes.
 
-    Of features that no row had yet the truth may have a weight too.
+    The truth may also have weights for features that no row had yet.
     """
     rows: Any = source.rows(start, stop)
     if source.sparse:
@@ -115,7 +114,7 @@ def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: flo
     return np.asarray(spread + share * centre * lengths + TINY)
 
 
-def interval(told: Floats, half: Floats, noise: float) -> tuple[Floats, Floats]:
-    """The ends of the intervals around what is told, rounded outwards."""
-    wide = (half + noise) * (1.0 + 8.0 * SPACING) + 8.0 * SPACING * np.abs(told)
-    return told - wide, told + wide
+def interval(predicted: Floats, half: Floats, noise: float) -> tuple[Floats, Floats]:
+    """The ends of the intervals around predictions, rounded outwards."""
+    wide = (half + noise) * (1.0 + 8.0 * SPACING) + 8.0 * SPACING * np.abs(predicted)
+    return predicted - wide, predicted + wide

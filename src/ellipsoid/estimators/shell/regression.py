@@ -73,12 +73,10 @@ class NumberLearner(Learner):
     score_columns = 1
 
     def functions(self, labels: int) -> int:
-        """Always one."""
         return 1
 
     @property
     def learns_single_rows(self) -> bool:
-        """May single rows be learned without looking at the representation afterwards?"""
         return True
 
     def task(self, ledger: Any, mode: int = PLAIN, Y: Any = NO_LABELS) -> Any:
@@ -86,20 +84,16 @@ class NumberLearner(Learner):
         return Regression(ledger, mode, self.tube)
 
     def predicted_index(self, scores: Floats) -> int:
-        """There are no labels to choose from."""
         return 0
 
     def answer(self, code: int, row: Any) -> float:
-        """What the prepared call of a row predicted."""
         return float(row.decide_args[-1][SCORES, 0])
 
     def scores_before(self, source: RowSource, row: int) -> Floats:
-        """What is predicted for one row, as an array."""
         found: Floats = self.decision(source.only(row))[0]
         return found
 
     def predict_before(self, source: RowSource, row: int) -> Any:
-        """What is predicted for one row."""
         return float(self.scores_before(source, row)[0])
 
     def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], list[tuple[int, Any]]]:

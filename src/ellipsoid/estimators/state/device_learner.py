@@ -21,7 +21,6 @@ class DeviceLearner(Learner):
     device, precision = "cpu", "double"
 
     def open(self, width: int, **options: Any) -> None:
-        """The same, on the chosen device."""
         super().open(width, **options)
         self.place(self.device, self.precision)
 

@@ -55,6 +55,7 @@ class ExpansionLearner(DeviceLearner):
     """
 
     table: ExpansionTable
+    table_class = ExpansionTable
 
     def __init__(
         self, rule: Any, kernel: KernelSpec, *, intercept: float, average: Any, passes: int = 1,
@@ -72,13 +73,12 @@ class ExpansionLearner(DeviceLearner):
         options: dict[str, Any] = {"average": self.average, "constant": self.constant, "sparse": not by_class}
         if self.budget is not None:
             return BudgetTable(self.kernel, budget=self.budget, **options)
-        table = ExpansionTable(self.kernel, **options)
+        table = self.table_class(self.kernel, **options)
         if self.vote:
             table.history = History(1)
         return table
 
     def by_class(self, source: RowSource, classes: int = 0) -> bool:
-        """Dense patterns for dense rows."""
         return not source.sparse
 
     def check(self, source: RowSource) -> None:
@@ -264,7 +264,6 @@ class ExpansionLearner(DeviceLearner):
         return (scores[:, 0] > 0.0).astype(np.int64) if len(self.labels) == 2 else scores.argmax(axis=1)
 
     def fast_row(self) -> Any:
-        """The prepared call for single dense rows."""
         if self.fast is None:
             self.fast = OneKernelRow(self)
         return self.fast
@@ -293,13 +292,11 @@ class ExpansionLearner(DeviceLearner):
         return shares[:, 1:] - shares[:, :1] if len(self.labels) == 2 else shares
 
     def weights(self) -> NDArray[np.float64]:
-        """A kernel model has no weight vector."""
         raise AttributeError("a kernel model has no coef_ and no intercept_; use support_vectors_ and dual_coef_")
 
     # -- files -------------------------------------------------------------------------------------------------
 
     def scalars(self) -> dict[str, Any]:
-        """What a model file must hold beside arrays and labels."""
         return {**super().scalars(), "by_class": not self.table.patterns.sparse, "width": self.width}
 
     def stored_width(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], functions: int) -> int:

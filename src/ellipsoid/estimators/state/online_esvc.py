@@ -1,4 +1,4 @@
-"""What the online ellipsoidal SVM knows of a stream: labels, features, and a binary learner for each class."""
+"""The learned state of the online ellipsoidal SVM: labels, features, and a binary learner for each class."""
 
 from typing import Any
 
@@ -22,10 +22,10 @@ from .one_row import NoOneRow
 FIELDS = ("Z", "Q", "w", "past", "pull", "scalars")
 # Q and Z are dense n x n matrices, one pair per class.
 MOST_FEATURES = 4000
-# A row is zero to a step if it is no longer than this.
+# A row that is no longer than this counts as zero.
 LONGEST_ZERO_ROW = 1e-150
-# Entries of these matrices that are looked at between two moments at which an interrupt is answered.
-AT_ONCE = 1 << 26
+# The number of matrix entries that are read before an interrupt is handled.
+ENTRIES_AT_ONCE = 1 << 26
 NO_AVERAGES = np.zeros((0, 0))
 
 
@@ -40,14 +40,14 @@ class _Machines(Marked):
         self.width = 0
 
     def prepare(self) -> None:
-        """Nothing is left to choose before the first row."""
+        """Nothing: there is nothing to prepare."""
 
     def mutable_parts(self) -> list[Any]:
-        """The binary learners too."""
+        """The table itself and the binary learners."""
         return [self, *self.machines]
 
     def weights(self, scores: int, rounds: int, averaged: bool = False) -> Matrix:
-        """A row for each score, the constant first: what is added to the score, with the constant feature's size."""
+        """A row for each score: first what the constant feature adds to it, then the weights."""
         table = np.zeros((len(self.machines), 1 + self.width))
         for row, machine in zip(table, self.machines, strict=True):
             row[1 - machine.terms.offset :] = machine.mean_weights() if averaged else machine.state.w
@@ -60,9 +60,9 @@ class _Machines(Marked):
 
 
 class _Piece:
-    """Rows that all binary learners learn; broken off between two of them, it goes on with those that are left.
+    """Rows that all binary learners learn; after an interrupt between two of them, ``learn`` goes on with the others.
 
-    Nothing can fail here but by an interrupt: all memory is there, no rho is due.
+    Only an interrupt can break it off: all memory is allocated, and no rho has to be computed.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class _Piece:
 
     @property
     def begun(self) -> bool:
-        """Has one of them learned the rows?"""
+        """Has a binary learner learned the rows?"""
         return any(machine.clock == goal for machine, goal in zip(self.machines, self.goals, strict=True))
 
     def learn(self) -> None:
-        """Every binary learner over the rows, then the counts of the rows."""
+        """Let every binary learner learn the rows, then count the rows."""
         for k, (machine, goal) in enumerate(zip(self.machines, self.goals, strict=True)):
             if machine.clock < goal and self.silent:
                 machine.skip_rows(len(self.order))
@@ -113,7 +113,7 @@ class _Piece:
 class EllipsoidalSVMLearner(Learner):
     """Labels, features and binary learners of one stream."""
 
-    # No table that a loop runs on: what asks for more than marks and weights is overridden here.
+    # Not a table for the compiled loop: methods that need more than marks and weights are overridden here.
     table: _Machines  # type: ignore[assignment]
 
     def __init__(self, terms: Terms, *, intercept: float, average: bool, bias: float | None) -> None:
@@ -122,7 +122,7 @@ class EllipsoidalSVMLearner(Learner):
         self.bias_given = bias
         self.bias = 0.0
         self.first_radius = 0.0
-        # Of the binary learners over the data of a whole fit; no longer known when another row is learned.
+        # The duality gaps of the binary learners after a whole ``fit``; unknown when another row is learned.
         self.known_gaps: list[float] = []
 
     @property
@@ -146,7 +146,7 @@ class EllipsoidalSVMLearner(Learner):
                 machine.widen(self.terms.offset + width)
 
     def add_label(self, label: Any) -> None:
-        """Add a class. The learner of two labels serves both; a third gives each its own, the first one mirrored."""
+        """Add a class. Two labels share a binary learner; with a third each gets its own, the first a mirrored copy."""
         machines = self.table.machines.copy()
         self.labels.add(label)
         if len(self.labels) == 2:
@@ -170,18 +170,18 @@ class EllipsoidalSVMLearner(Learner):
             machine.terms = machine.terms._replace(bias=self.bias)
 
     def _begin(self, rows: Dense | CSR, order: NDArray[np.int64]) -> int:
-        """Settle by the first row that can be learned from; how many come before it.
+        """Call ``settle`` with the first row that is not zero; returns the number of rows before it.
 
-        Those are zero rows without a constant feature, or nobody knows yet how large it will be. What they are must
-        not depend on whether the row that tells it is in the same chunk: they count, and teach nothing.
+        These are zero rows, without a constant feature or before its size is known. They are counted, and change
+        nothing: the result must not depend on whether the first other row is in the same chunk.
         """
         norms = row_lengths(rows, order)
-        heard = np.flatnonzero(norms > (LONGEST_ZERO_ROW if self.bias_given is None or not self.constant else -1.0))
-        if not len(heard):
+        usable = np.flatnonzero(norms > (LONGEST_ZERO_ROW if self.bias_given is None or not self.constant else -1.0))
+        if not len(usable):
             return len(order)
-        norm = float(norms[heard[0]])
+        norm = float(norms[usable[0]])
         self.settle(norm, norm)
-        return int(heard[0])
+        return int(usable[0])
 
     def run(  # type: ignore[override]
         self,
@@ -192,7 +192,7 @@ class EllipsoidalSVMLearner(Learner):
         stop: int,
         Y: NDArray[np.uint8] = NO_LABELS,
     ) -> None:
-        """Every binary learner over the rows start..stop, then the counts of the rows."""
+        """Let every binary learner learn rows start..stop, then count the rows."""
         order = np.ascontiguousarray(ledger[ORDER, start:stop] if mode == ORDERED else np.arange(start, stop))
         parts, codes, reached = _parts(rows), ledger[CODES], 0
         positive = [1] if len(self.labels) == 2 else range(len(self.labels))
@@ -217,17 +217,17 @@ class EllipsoidalSVMLearner(Learner):
 
     @property
     def scores_in_loop(self) -> bool:
-        """The binary learners tell what they predict, not what they score."""
+        """The binary learners note predictions, but no scores."""
         return False
 
     def _ready(self) -> int:
-        """How many rows come next: none before every binary learner is ready for it, and few of wide ones."""
+        """The number of rows to learn next, after every binary learner is made ready for them; few if rows are wide."""
         machines = self.table.machines
         for machine in machines:
             if not machine.rows_left:
                 machine.renew(self.first_radius)
         work = sum(machine.width * machine.width for machine in machines)
-        return min([max(1, AT_ONCE // max(1, work)), *(machine.rows_left for machine in machines)])
+        return min([max(1, ENTRIES_AT_ONCE // max(1, work)), *(machine.rows_left for machine in machines)])
 
     def weights(self) -> NDArray[np.float64]:
         return self.table.weights(self.scores, self.rounds, averaged=self.average)
@@ -239,7 +239,7 @@ class EllipsoidalSVMLearner(Learner):
 
     @staticmethod
     def _scores(rows: Dense | CSR, table: Matrix) -> Matrix:
-        """Row by row, as every linear learner: a product of matrices may round a row by those around it."""
+        """Scores row by row, as in every linear learner: in a matrix product rounding may depend on the other rows."""
         count = len(rows.X) if isinstance(rows, Dense) else len(rows.indptr) - 1
         args = (ClassMajor(table, NO_AVERAGES), rows, len(table), np.empty((count, len(table))))
         call(scores_of, *args)
@@ -248,7 +248,7 @@ class EllipsoidalSVMLearner(Learner):
     # -- certificates -----------------------------------------------------------------------------------------
 
     def gaps(self, rows: Dense | CSR, codes: NDArray[np.int64]) -> list[tuple[float, float]]:
-        """(gap, dual) of every binary learner over points that it has seen equally often."""
+        """(gap, dual) of every binary learner, for points that it has seen equally often."""
         X = _matrix(rows)
         norms = np.sqrt(row_lengths(rows, np.arange(len(codes))) ** 2 + self.bias**2)
         found = []
@@ -257,7 +257,7 @@ class EllipsoidalSVMLearner(Learner):
             try:
                 B = machine.shape()
             except ValueError:
-                # All rows vanish beside 1, or the shape is flatter than rounding: nothing is known.
+                # All rows vanish beside 1, or rounding hides the shape: nothing is known.
                 found.append((np.inf, machine.dual()))
                 continue
             w = machine.mean_weights() if self.average else machine.state.w
@@ -271,12 +271,12 @@ class EllipsoidalSVMLearner(Learner):
         return found
 
     def margins(self, comparator: NDArray[np.float64]) -> tuple[Span, Span]:
-        """The margin of a comparator of length one on the updates, scaled to length one and averaged; and the most.
+        """The average margin of a comparator on the updates, all scaled to length one, and an upper bound for it.
 
         Their sum is sum_i y_i u.x_i/|x_i| = u.p with p = nu sum_i C_i y_i x_i, over all classes: at most |u| |p|.
         """
         product = length = most = updates = 0.0
-        # A comparator may have any size.
+        # A comparator may have any size: it is scaled.
         comparator = comparator / (float(np.abs(comparator).max(initial=0.0)) or 1.0)
         for row, machine in zip(comparator, self.table.machines, strict=True):
             offset, pull = machine.terms.offset, machine.terms.nu * machine.state.pull
@@ -307,9 +307,8 @@ class EllipsoidalSVMLearner(Learner):
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         width, count = int(scalars["width"]), 1 if len(labels) == 2 else len(labels)
         full = self.terms.offset + width
-        if any(arrays[f"Q{k}"].shape != (full, full) for k in range(count)):
-            raise ValueError("its arrays have wrong shapes")
-        if arrays["tally"].shape != self.tally.shape:
+        square = all(arrays[f"Q{k}"].shape == (full, full) for k in range(count))
+        if not square or arrays["tally"].shape != self.tally.shape:
             raise ValueError("its arrays have wrong shapes")
         if not all(np.isfinite(array).all() for name, array in arrays.items() if name != "tally"):
             raise ValueError("it holds NaN or inf")
@@ -331,7 +330,7 @@ class EllipsoidalSVMLearner(Learner):
 
 
 def _parts(rows: Dense | CSR) -> Dense | CSR:
-    """The rows with arrays of one type for all inputs: the loop is compiled once, and O(n^2) a row hides the copy."""
+    """The rows with arrays of one type: the loop is compiled once, and a copy costs little beside its O(n^2) a row."""
     if isinstance(rows, Dense):
         return rows._replace(X=np.ascontiguousarray(rows.X, dtype=np.float64))
     return rows._replace(
@@ -352,7 +351,7 @@ def _matrix(rows: Dense | CSR) -> Any:
 
 
 def row_lengths(rows: Dense | CSR, order: NDArray[np.int64]) -> Vector:
-    """Lengths of rows, the constant feature left out."""
+    """Lengths of rows without the constant feature."""
     X = _matrix(rows)
     if isinstance(rows, Dense):
         return np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))[order]
@@ -360,7 +359,7 @@ def row_lengths(rows: Dense | CSR, order: NDArray[np.int64]) -> Vector:
 
 
 def _quadratic(X: Any, bias: float | None, B: Matrix, chunk: int = 8192) -> Vector:
-    """x'Bx of the rows, with a constant feature of size ``bias`` in front unless it is None."""
+    """x'Bx of the rows, with a constant feature of size ``bias`` as first entry unless it is None."""
     out = np.empty(X.shape[0])
     core = B if bias is None else B[1:, 1:]
     for start in range(0, X.shape[0], chunk):

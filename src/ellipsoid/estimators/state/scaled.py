@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.engine import Dense, call, learn
-from ellipsoid.representation.kernel.history import History
 from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead, ScaledAhead
 from ellipsoid.representation.kernel.patterns import Block
 from ellipsoid.representation.scaled.expansion import ScaledExpansionTable
@@ -23,7 +22,6 @@ class ScaledLearner(Learner):
     table: ScaledTable
 
     def new_table(self, by_class: bool) -> ScaledTable:
-        """Weights with a factor in front."""
         power = getattr(self.rule, "p", 2.0)
         if power > 2.0:
             return PowerTable(by_class=by_class, average=self.average, power=power)
@@ -34,13 +32,7 @@ class ScaledExpansionLearner(ExpansionLearner):
     """A kernel expansion with a factor in front."""
 
     table: ScaledExpansionTable
-
-    def new_table(self, by_class: bool) -> ScaledExpansionTable:
-        """Support patterns, dense or sparse as the first rows are."""
-        table = ScaledExpansionTable(self.kernel, average=self.average, constant=self.constant, sparse=not by_class)
-        if self.vote:
-            table.history = History(1)
-        return table
+    table_class = ScaledExpansionTable
 
     def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark, weights: Floats) -> None:
         """Run the loop over a block; it stops where an update changes the whole expansion."""
