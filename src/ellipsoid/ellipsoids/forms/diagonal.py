@@ -17,7 +17,7 @@ import numpy as np
 
 from ellipsoid.engine.generic import SUM, generic, helper
 from ellipsoid.engine.protocol import TAU, WHO, absorb, keeps_average, score, swap_in_average, swap_out_average
-from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.rows import CSR, Dense, feature_at, row_span, value_at
 from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
 
@@ -140,21 +140,13 @@ def _(base, rows, B, t, moves, work):
 
 
 @quadratic_form.register(FeatureMajor, Dense)
-def _(base, rows, B, t, moves, work):
-    a, b, two = int(work[WHO, 0]), int(work[WHO, 1]) if moves > 1 else 0, 1.0 if moves > 1 else 0.0
-    total = (B[0, a] + two * B[0, b]) * (rows.constant * rows.constant)
-    for j in range(rows.X.shape[1]):
-        x = np.float64(rows.X[t, j])
-        total += (B[1 + j, a] + two * B[1 + j, b]) * (x * x)
-    return total
-
-
 @quadratic_form.register(FeatureMajor, CSR)
 def _(base, rows, B, t, moves, work):
     a, b, two = np.uint64(work[WHO, 0]), np.uint64(work[WHO, 1] if moves > 1 else 0.0), 1.0 if moves > 1 else 0.0
     total = (B[0, a] + two * B[0, b]) * (rows.constant * rows.constant)
-    for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        j, x = 1 + np.uint64(rows.indices[np.uint64(k)]), np.float64(rows.data[np.uint64(k)])
+    start, stop = row_span(rows, t)
+    for k in range(start, stop):
+        j, x = 1 + feature_at(rows, k), value_at(rows, t, k)
         total += (B[j, a] + two * B[j, b]) * (x * x)
     return total
 
@@ -185,22 +177,15 @@ def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 
 
 
 @step_and_shrink.register(FeatureMajor, Dense)
-def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
-    for m in range(moves):
-        r, move = int(work[WHO, m]), step * work[TAU, m]
-        update_feature(base, B, shrinkage, 0, r, rows.constant, move, before)
-        for j in range(rows.X.shape[1]):
-            update_feature(base, B, shrinkage, 1 + j, r, np.float64(rows.X[t, j]), move, before)
-
-
 @step_and_shrink.register(FeatureMajor, CSR)
 def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
+    start, stop = row_span(rows, t)
     if moves == 2 and base.U.shape[0] == 0:
         # The usual case: both classes of a feature together, while its weights are in the cache.
         W, a, b, up, down = base.W, np.uint64(work[WHO, 0]), np.uint64(work[WHO, 1]), work[TAU, 0], work[TAU, 1]
         up, down = step * up, step * down
-        for k in range(rows.indptr[t], rows.indptr[t + 1]):
-            j, x = 1 + np.uint64(rows.indices[np.uint64(k)]), np.float64(rows.data[np.uint64(k)])
+        for k in range(start, stop):
+            j, x = 1 + feature_at(rows, k), value_at(rows, t, k)
             one, other = B[j, a], B[j, b]
             W[j, a] += up * (one * x)
             W[j, b] += down * (other * x)
@@ -212,9 +197,8 @@ def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 
     for m in range(moves):
         r, move = np.uint64(work[WHO, m]), step * work[TAU, m]
         update_feature(base, B, shrinkage, 0, r, rows.constant, move, before)
-        for k in range(rows.indptr[t], rows.indptr[t + 1]):
-            j = 1 + np.uint64(rows.indices[np.uint64(k)])
-            update_feature(base, B, shrinkage, j, r, np.float64(rows.data[np.uint64(k)]), move, before)
+        for k in range(start, stop):
+            update_feature(base, B, shrinkage, 1 + feature_at(rows, k), r, value_at(rows, t, k), move, before)
 # fmt: on
 
 

@@ -11,15 +11,15 @@ of the stored examples that has rows only for features occurring in them (``slot
 a round costs little more than its scores, and an update touches only the non-zeros of its own row.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine.generic import SUM, generic, helper
+from ellipsoid.engine.generic import SUM, helper
 from ellipsoid.engine.native.memory import prefetch
 from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums, zero_sums
 from ellipsoid.engine.protocol import TAU, WHO, score
-from ellipsoid.engine.rows import CSR, Dense, row_span
+from ellipsoid.engine.rows import CSR, Dense, feature_at, row_span, value_at
 from ellipsoid.representation.linear import (
     AHEAD,
     CACHE_LINE,
@@ -149,7 +149,7 @@ def _(rep, rows, t, n, scores):
         for r in range(n):
             scores[r] = score_alone(rep.base, rows, t, r)
     while done < m:
-        done = multiply_block(rows, rep, t, done, zero_sums(8))
+        done = multiply_block(rep, rows, t, done, zero_sums(8))
     add_example_scores(rep, m, scores)
 
 
@@ -186,27 +186,13 @@ def _(rep, rows, t, first, sums, scores):
     return first + LANES * len(sums)
 
 
-@generic(1)
-def multiply_block(rows: Any, rep: Any, t: int, first: int, sums: Any) -> int:
+@helper()
+def multiply_block(rep, rows, t, first, sums):
     """Write <x_k, x> for as many k as ``sums`` holds, from ``first`` on; returns where the next block begins."""
-
-
-@multiply_block.register(CSR)
-def _(rows, rep, t, first, sums):
-    indices, data, slot = rows.indices, rows.data, rep.slot
-    sums = add_products(sums, rep.Z, slot[0], first, rows.constant)
-    for q in range(rows.indptr[t], rows.indptr[t + 1]):
-        place = slot[1 + np.uint64(indices[np.uint64(q)])]
-        sums = add_products(sums, rep.Z, place, first, data[np.uint64(q)])
-    store_sums(sums, rep.small[PRODUCTS], first)
-    return first + LANES * len(sums)
-
-
-@multiply_block.register(Dense)
-def _(rows, rep, t, first, sums):
     sums = add_products(sums, rep.Z, rep.slot[0], first, rows.constant)
-    for j in range(rows.X.shape[1]):
-        sums = add_products(sums, rep.Z, rep.slot[1 + j], first, rows.X[t, j])
+    start, stop = row_span(rows, t)
+    for q in range(start, stop):
+        sums = add_products(sums, rep.Z, rep.slot[1 + feature_at(rows, q)], first, value_at(rows, t, q))
     store_sums(sums, rep.small[PRODUCTS], first)
     return first + LANES * len(sums)
 
@@ -233,29 +219,13 @@ def _(rep, rows, t, moves, work, step, before):
 @downdate.register(SparseGram)
 def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     k = int(rep.state[STORED])
-    store_example(rows, t, rep, k)
+    store_feature(rep, 0, rows.constant, k)
+    start, stop = row_span(rows, t)
+    for q in range(start, stop):
+        store_feature(rep, 1 + feature_at(rows, q), value_at(rows, t, q), k)
     rep.small[BETA, k] = 0.0
     rep.small[LATE, k] = 0.0
     extend(rep, moves, work, kappa, left, quadratic)
-
-
-@generic(1)
-def store_example(rows: Any, t: int, rep: Any, k: int) -> None:
-    """Write row t into column k of the compact table."""
-
-
-@store_example.register(Dense)
-def _(rows, t, rep, k):
-    store_feature(rep, 0, rows.constant, k)
-    for j in range(rows.X.shape[1]):
-        store_feature(rep, 1 + j, np.float64(rows.X[t, j]), k)
-
-
-@store_example.register(CSR)
-def _(rows, t, rep, k):
-    store_feature(rep, 0, rows.constant, k)
-    for q in range(rows.indptr[t], rows.indptr[t + 1]):
-        store_feature(rep, 1 + np.uint64(rows.indices[q]), np.float64(rows.data[q]), k)
 
 
 @helper()
