@@ -8,7 +8,15 @@ import pytest
 from scipy.special import ndtr
 
 from ellipsoid.ellipsoids.protocol import NO_ERRORS, cut, remaining_share
-from ellipsoid.ellipsoids.state import CUTS, LOG_KEPT, LOG_SCALE, MARGIN_WEIGHT, SQUARED_LOSS, STATE_SIZE, UNSIGNED
+from ellipsoid.ellipsoids.state import (
+    CUTS,
+    LOG_KEPT,
+    LOG_SCALE,
+    MARGIN_WEIGHT,
+    NEGATIVE_WEIGHT,
+    SQUARED_LOSS,
+    STATE_SIZE,
+)
 from ellipsoid.rules.confidence import SQUARED, STDEV, UNREACHED, VARIANCE
 from ellipsoid.rules.gaussian import ADAPTIVE, HERDING, GaussianRule
 
@@ -101,7 +109,7 @@ def test_what_every_step_does(name, margin, variance):
         # S^{-1} w gains weight z.
         omega = kappa / left
         weight = alpha + omega / variance * after
-        assert state[UNSIGNED] == float(weight <= 0.0)
+        assert state[NEGATIVE_WEIGHT] == float(weight <= 0.0)
         if weight > 0.0:
             assert state[MARGIN_WEIGHT] == pytest.approx(weight, rel=1e-9)
 

@@ -20,7 +20,7 @@ STORED = 4  # number of downdates that the form holds
 COMPLETE = 5  # 1 when no further downdate will come
 # For certificates.
 MARGIN_WEIGHT = 6  # IELLIP: sum of the a_k with which updates count in the margin certificate
-SLIM = 7  # CELLIP: the least half width of what a cut has left along its z, (1 - alpha) sqrt(z'Pz) / (2 |z|)
+LEAST_SLICE = 7  # CELLIP: the least half width of what a cut has left along its z, (1 - alpha) sqrt(z'Pz) / (2 |z|)
 LAST_PROOF = MARGIN_WEIGHT  # CELLIP: the round of the last empty intersection, counted from 1
 # Flags of CELLIP.
 EMPTY_COUNT = 8  # number of empty intersections
@@ -34,31 +34,31 @@ FEATURES_USED = 13  # the Gram form of sparse rows: features of stored examples
 LIFTED = 14  # it holds exp(LIFTED) B
 LIFT_AT = 15  # the LOG_KEPT at which that is due next
 # The column form, which postpones part of its updates.
-RATE = 16  # the recent rate of updates
-MARK = 17  # CUTS as it was one row ago
+UPDATE_RATE = 16  # the recent rate of updates
+LAST_CUTS = 17  # CUTS as it was one row ago
 DEFERRED = 18  # 1 while part of the weights is kept apart, as a debt
 # Norms for the bounds on rounding, see `rounding`.
-STEEP = 19  # L - 1, where L bounds the norm of the inverse of B
+INVERSE_NORM = 19  # L - 1, where L bounds the norm of the inverse of B
 TERM_SUM = 20  # sum of |h|^2 of the column form, of |T| of the product form, of |S_ij| |z_i| |z_j| of the Gram forms
 ROOT_SQUARES = 21  # |J|^2 of the full form
-MASS = 22  # a bound on the parts of w that are kept apart
+PARTS_BOUND = 22  # a bound on the parts of w that are kept apart
 WIDENED = 23  # what LOG_SCALE was raised by to cover rounding
-UNSURE = 24  # WIDENED relative to the present s: a cut makes s smaller and leaves the excess as it is
+RELATIVE_EXCESS = 24  # WIDENED relative to the present s: a cut makes s smaller and leaves the excess as it is
 # 1 after a mistake whose cut was lost in rounding, or after the shape was: then nothing bounds the mistakes. GREW_LATE
 # when coordinates came after a cut of least volume, which is none in more dimensions: no bound on the mistakes so far.
-UNCUT = 25
+UNBOUNDED = 25
 GREW_LATE = 2.0
-GAINED = 26  # what s itself was raised by to cover rounding, in all
+TOTAL_EXCESS = 26  # what s itself was raised by to cover rounding, in all
 STATE_SIZE = 27
 # Rules that keep a Gaussian (such as AROW) promise no version space: their own numbers reuse some of those places.
 SHARE_LEFT = EMPTY_COUNT  # 1 - kappa of the last downdate
 MARGIN_UPDATES = EMPTY_ROUND  # number of updates that were no mistakes
-SQUARED_LOSS = UNSURE  # AROW: sum of the squared losses before the updates, each times its 1 - kappa
-UNSIGNED = UNCUT  # 1 once an update had a weight <= 0 in S^{-1} w
-DROPPED = GAINED  # what a sketch has dropped of B^{-1}, along any direction
+SQUARED_LOSS = RELATIVE_EXCESS  # AROW: sum of the squared losses before the updates, each times its 1 - kappa
+NEGATIVE_WEIGHT = UNBOUNDED  # 1 once an update had a weight <= 0 in S^{-1} w
+DROPPED = TOTAL_EXCESS  # what a sketch has dropped of B^{-1}, along any direction
 DRIFTED = LIFTED  # random walks: the round up to which the matrix includes the drift
 CAPPED = EXHAUSTED  # random walks: 1 once a variance has reached its ceiling
-OUTSIDE = SLIM  # slabs: rows whose number was outside its interval
+OUTSIDE = LEAST_SLICE  # slabs: rows whose number was outside its interval
 RESOLUTION = WIDENED  # up to this share of |z|^2 a z'Bz may be nothing but rounding
 FACTORED = ROOT_SQUARES  # Gram forms: 1 where they hold the Cholesky factor of the inverse of S in place of S
 # That share for forms in which B is a difference of numbers of size 1.

@@ -239,23 +239,23 @@ class CELLIP(VersionSpaceAttributes, EllipsoidalClassifier):
         known = ellipsoidal.after_cuts(table.dim, float(numbers[slots.CUTS]), logs if logs < inf else 0.0)
         # The stored shape may be larger than the sum of logarithms says, by as much as it was widened.
         log_det = table.log_det() + table.dim * float(numbers[slots.WIDENED])
-        refuted = self.infeasible_ > 0 or tally[tallies.ZEROS] > 0 or numbers[slots.UNCUT] == 1.0
+        refuted = self.infeasible_ > 0 or tally[tallies.ZEROS] > 0 or numbers[slots.UNBOUNDED] == 1.0
         widened = float(numbers[slots.WIDENED])
         if learner.rule.smallest:
             bound, remaining = ellipsoidal.minvol_bound(
                 start, largest=largest, dim=table.dim, log_det=log_det, widened=widened, known=known
             )
-            bound = inf if numbers[slots.UNCUT] == slots.GREW_LATE else bound
+            bound = inf if numbers[slots.UNBOUNDED] == slots.GREW_LATE else bound
         else:
             s = Span.about(float(np.exp(numbers[slots.LOG_SCALE])), 8) * known
             bound, remaining = ellipsoidal.cellip_bound(
-                start, threshold=threshold, largest=largest, s=s, gained=float(numbers[slots.GAINED]), known=known
+                start, threshold=threshold, largest=largest, s=s, gained=float(numbers[slots.TOTAL_EXCESS]), known=known
             )
         if self.infeasible_ > 0:
             best = ellipsoidal.refuted_margin(radius, threshold)
         else:
             best = ellipsoidal.margin_of_updates(
-                radius=radius, threshold=threshold, largest=largest, slim=float(numbers[slots.SLIM]),
+                radius=radius, threshold=threshold, largest=largest, slim=float(numbers[slots.LEAST_SLICE]),
                 log_det=log_det, dim=table.dim, known=known,
             )  # fmt: skip
         return [*ellipsoidal.cellip_mistakes(self.mistakes_, remaining, bound, refuted), best]

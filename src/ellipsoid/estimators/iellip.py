@@ -171,7 +171,7 @@ class IELLIP(KernelEllipsoidalClassifier):
         pull = ellipsoidal.Pull(inner, size, norm * known, Span.exactly(weight) * known, lifted, offset)
         return ellipsoidal.iellip(
             pull, mistakes=counted(learner), largest=largest,
-            log_kept=-logs, goal=rule.goal, zeros=tally[tallies.ZEROS] > 0 or numbers[slots.UNCUT] > 0.0,
+            log_kept=-logs, goal=rule.goal, zeros=tally[tallies.ZEROS] > 0 or numbers[slots.UNBOUNDED] > 0.0,
             always=rule.margin > 0.0,
         )  # fmt: skip
 

@@ -261,11 +261,11 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
             return []
         numbers = learner.table.numbers
         weight = float(numbers[slots.MARGIN_WEIGHT] / np.exp(numbers[slots.LOG_SCALE]))
-        return [second_order.gaussian_margin(run, u, weight, positive=numbers[slots.UNSIGNED] == 0.0)]
+        return [second_order.gaussian_margin(run, u, weight, positive=numbers[slots.NEGATIVE_WEIGHT] == 0.0)]
 
     def _sums(self, learner: EllipsoidLearner) -> second_order.GaussianRun:
         numbers, table = learner.table.numbers, learner.table
-        cuts, logs, steep = (float(numbers[k]) for k in (slots.CUTS, slots.LOG_KEPT, slots.STEEP))
+        cuts, logs, steep = (float(numbers[k]) for k in (slots.CUTS, slots.LOG_KEPT, slots.INVERSE_NORM))
         uncertain = second_order.uncertainty(
             (learner.width + 1.0) * learner.scores, cuts, logs, 1.0 + steep,
             cancels=table.form_name in ("sparse", "kernel"),

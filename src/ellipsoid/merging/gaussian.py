@@ -32,9 +32,9 @@ from .tables import Taken, rows_and_sums
 
 # Numbers of a run that add up.
 ADDED = [
-    slots.CUTS, slots.MARGIN_WEIGHT, slots.ASKED, slots.STEEP, slots.MARGIN_UPDATES, slots.SQUARED_LOSS,
+    slots.CUTS, slots.MARGIN_WEIGHT, slots.ASKED, slots.INVERSE_NORM, slots.MARGIN_UPDATES, slots.SQUARED_LOSS,
 ]  # fmt: skip
-STEEPNESS = np.array(ADDED) == slots.STEEP
+STEEPNESS = np.array(ADDED) == slots.INVERSE_NORM
 # Quantities that are linear in the inverse of S, and change with the unit of its start.
 OF_INVERSE = {"inverse", "pull", "priors", "weight"}
 

@@ -33,7 +33,7 @@ def take_metric(core: Any, start: Any) -> Taken:
     if not all(np.isfinite(array).all() for array in weighted.values()):
         raise ValueError("the shape of this IELLIP has shrunk beyond what can be merged: learn with a smaller b or c")
     added = {**rows_and_sums(core, start), "numbers": numbers[METRIC_COUNTS] - before[METRIC_COUNTS]}
-    return weighted, added, {"uncut": numbers[[slots.UNCUT]]}
+    return weighted, added, {"uncut": numbers[[slots.UNBOUNDED]]}
 
 
 def _offset(core: Any, start: Any) -> Floats:
@@ -59,8 +59,8 @@ def put_metric(core: Any, part: Part, start: Any) -> None:
     table = core.table
     numbers, made = table.numbers, int(table.numbers[slots.CUTS])
     numbers[METRIC_COUNTS] += part.added["numbers"]
-    numbers[slots.MARK] = numbers[slots.CUTS]
-    numbers[slots.UNCUT] = part.largest["uncut"][0]
+    numbers[slots.LAST_CUTS] = numbers[slots.CUTS]
+    numbers[slots.UNBOUNDED] = part.largest["uncut"][0]
     numbers[slots.MARGIN_WEIGHT] = np.exp(-numbers[slots.LIFTED]) * part.mean("weight")[0]
     # The numbers of rounds are unknown for updates of other shards.
     table.rounds = np.concatenate([table.rounds[:made], np.zeros(int(numbers[slots.CUTS]) - made + 64)])

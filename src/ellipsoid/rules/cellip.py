@@ -32,17 +32,17 @@ from ellipsoid.ellipsoids.state import (
     EMPTY_COUNT,
     EMPTY_ROUND,
     EXHAUSTED,
-    GAINED,
     HALT,
+    INVERSE_NORM,
     LAST_PROOF,
+    LEAST_SLICE,
     LOG_KEPT,
     LOG_SCALE,
-    MASS,
-    SLIM,
-    STEEP,
+    PARTS_BOUND,
+    RELATIVE_EXCESS,
     TERM_SUM,
-    UNCUT,
-    UNSURE,
+    TOTAL_EXCESS,
+    UNBOUNDED,
     WIDENED,
 )
 from ellipsoid.engine.generic import helper
@@ -116,7 +116,7 @@ def _(rule, margin, quadratic, norm2, state, rounds, errors):
     before = state[EMPTY_COUNT]
     step, kappa = cautious_cut(rule, margin, quadratic, norm2, state, rounds, errors)
     if step == 0.0 and margin <= 0.0 and state[EMPTY_COUNT] == before:
-        state[UNCUT] = 1.0
+        state[UNBOUNDED] = 1.0
     return step, kappa
 
 
@@ -144,7 +144,7 @@ def cautious_cut(rule, margin, quadratic, norm2, state, rounds, errors):
         # Too deep for the precision: a cut that leaves more is correct too.
         step, kappa = cut_at_depth(rule, GENTLE, direction_error, root, norm2, state, errors)
     if step != 0.0:
-        state[SLIM] = min(state[SLIM], slim)
+        state[LEAST_SLICE] = min(state[LEAST_SLICE], slim)
     return step, kappa
 
 
@@ -154,7 +154,7 @@ def cut_at_depth(rule, alpha, direction_error, root, norm2, state, errors):
 
     The step is zero where the cut gains less than that.
     """
-    dim, log_scale, steep = state[DIM], state[LOG_SCALE], 1.0 + state[STEEP]
+    dim, log_scale, inverse_norm = state[DIM], state[LOG_SCALE], 1.0 + state[INVERSE_NORM]
     scale = exp(0.5 * log_scale)
     exhausting = alpha >= 1.0 - TOLERANCE
     off = 2.04 * direction_error / root + LOOSE + 8.0 * U
@@ -166,26 +166,26 @@ def cut_at_depth(rule, alpha, direction_error, root, norm2, state, errors):
     else:
         move, kappa, left, kept, scaled = proportions(alpha, dim, rule.smallest)
         loss = off * (kappa / left + abs(move) / (1.0 - move))
-        ratio = (sqrt(norm2) + sqrt(steep) * direction_error) / (root - 2.0 * direction_error)
-        steep += 1.2 * kappa / left * ratio**2
+        ratio = (sqrt(norm2) + sqrt(inverse_norm) * direction_error) / (root - 2.0 * direction_error)
+        inverse_norm += 1.2 * kappa / left * ratio**2
     step = move * scale / root
     _, _, weights_error, per_step, root_error, matrix_error = errors
-    loss += sqrt(steep) * (weights_error + step * per_step) / exp(0.5 * (log_scale + scaled))
+    loss += sqrt(inverse_norm) * (weights_error + step * per_step) / exp(0.5 * (log_scale + scaled))
     if kappa > 0.0:
-        loss += sqrt(steep) * root_error + 0.5 * steep * matrix_error
+        loss += sqrt(inverse_norm) * root_error + 0.5 * inverse_norm * matrix_error
     growth = 2.0 * SECOND * loss + U * (8.0 + 8.0 * (abs(log_scale) + abs(scaled)))
     if not (loss < SMALL_ERROR and dim * growth < -0.5 * (dim * scaled + kept)):
         return 0.0, 0.0
     state[LOG_SCALE] += scaled + growth
     state[WIDENED] += growth
-    state[GAINED] += 1.01 * exp(state[LOG_SCALE]) * growth
+    state[TOTAL_EXCESS] += 1.01 * exp(state[LOG_SCALE]) * growth
     state[LOG_KEPT] += kept
     # Sparse rows: a bound on the parts that are added to w.
-    state[MASS] += 1.01 * step * sqrt(norm2) * (1.0 + state[TERM_SUM])
-    state[STEEP] = steep * (1.0 + 2.0 * growth) - 1.0
-    if alpha * (1.0 + state[UNSURE]) >= 1.0 - TOLERANCE:
+    state[PARTS_BOUND] += 1.01 * step * sqrt(norm2) * (1.0 + state[TERM_SUM])
+    state[INVERSE_NORM] = inverse_norm * (1.0 + 2.0 * growth) - 1.0
+    if alpha * (1.0 + state[RELATIVE_EXCESS]) >= 1.0 - TOLERANCE:
         state[EXHAUSTED] = 1.0
-    state[UNSURE] = state[UNSURE] / max((1.0 - alpha) * (1.0 + alpha), TOLERANCE) + growth
+    state[RELATIVE_EXCESS] = state[RELATIVE_EXCESS] / max((1.0 - alpha) * (1.0 + alpha), TOLERANCE) + growth
     return step, kappa
 
 

@@ -4,13 +4,13 @@ S = s B, where s changes only when a third class turns one function into two.
 """
 
 from ellipsoid.ellipsoids.state import (
+    INVERSE_NORM,
     LOG_KEPT,
     MARGIN_UPDATES,
     MARGIN_WEIGHT,
+    NEGATIVE_WEIGHT,
     RESOLUTION,
     SHARE_LEFT,
-    STEEP,
-    UNSIGNED,
 )
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.rows import HUGE, TINY
@@ -27,7 +27,7 @@ def note_update(state, margin, left, log_left, omega, tilt):
     """Add an update to the sums for certificates; ``tilt`` is |z|^2 / z'Bz."""
     state[SHARE_LEFT] = left
     state[LOG_KEPT] += log_left
-    state[STEEP] = min(state[STEEP] + omega * min(tilt, HUGE / max(omega, 1.0)), HUGE)
+    state[INVERSE_NORM] = min(state[INVERSE_NORM] + omega * min(tilt, HUGE / max(omega, 1.0)), HUGE)
     if margin > 0.0:
         state[MARGIN_UPDATES] += 1.0
 
@@ -38,4 +38,4 @@ def add_weight(state, weight):
     if weight > 0.0:
         state[MARGIN_WEIGHT] = min(state[MARGIN_WEIGHT] + weight, HUGE)
     else:
-        state[UNSIGNED] = 1.0
+        state[NEGATIVE_WEIGHT] = 1.0

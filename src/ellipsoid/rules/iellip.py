@@ -17,7 +17,7 @@ import numpy as np
 
 from ellipsoid.ellipsoids.confidence import write_lead
 from ellipsoid.ellipsoids.protocol import cut
-from ellipsoid.ellipsoids.state import ASKED, COMPLETE, CUTS, LOG_KEPT, LOG_SCALE, MARGIN_WEIGHT, UNCUT
+from ellipsoid.ellipsoids.state import ASKED, COMPLETE, CUTS, LOG_KEPT, LOG_SCALE, MARGIN_WEIGHT, UNBOUNDED
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import step, wants_label
 from ellipsoid.engine.rows import TINY
@@ -70,7 +70,7 @@ def uniform(seed, rounds):
 @cut.register(IELLIPRule)
 def _(rule, margin, quadratic, norm2, state, rounds, errors):
     if quadratic < TINY or (rule.goal - margin) / quadratic < TINY:
-        state[UNCUT] = 1.0
+        state[UNBOUNDED] = 1.0
         return 0.0, 0.0
     shrinkage = 0.0
     if state[COMPLETE] == 0.0:

@@ -26,7 +26,7 @@ from ellipsoid.representation.linear import ClassMajor, add
 from ellipsoid.representation.row_entries import unpack_row
 
 from ..protocol import downdate, move_weights, probe
-from ..state import COMPLETE, CUTS, DEFERRED, EXHAUSTED, MARK, RATE, STORED
+from ..state import COMPLETE, CUTS, DEFERRED, EXHAUSTED, LAST_CUTS, STORED, UPDATE_RATE
 from .vectors import against, combine, copy, forward, place_direction, subtract, subtract_four
 
 # Columns whose sums fit in registers together.
@@ -96,12 +96,12 @@ def _(rep):
 @score_next.register(Column, CSR)
 def _(rep, rows, t, n, scores):
     state, ahead = rep.state, rep.ahead
-    state[RATE] += ((1.0 if state[CUTS] > state[MARK] else 0.0) - state[RATE]) / MEMORY
-    state[MARK] = state[CUTS]
+    state[UPDATE_RATE] += ((1.0 if state[CUTS] > state[LAST_CUTS] else 0.0) - state[UPDATE_RATE]) / MEMORY
+    state[LAST_CUTS] = state[CUTS]
     if rep.across.shape[0] > 0:
-        if state[RATE] > OFTEN:
+        if state[UPDATE_RATE] > OFTEN:
             state[DEFERRED] = 1.0
-        elif state[DEFERRED] != 0.0 and state[RATE] < SELDOM:
+        elif state[DEFERRED] != 0.0 and state[UPDATE_RATE] < SELDOM:
             pay_debt(rep)
     score(rep.base, rows, t, n, scores)
     if state[DEFERRED] != 0.0:

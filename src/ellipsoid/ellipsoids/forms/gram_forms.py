@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 from ellipsoid.representation.tables import Floats, LinearTable, zeros
 
 from ..shapes.factored import FactoredGramShape, GramShape
-from ..state import FACTORED, FEATURES_USED, MASS, ROOT_SQUARES, STORED, TERM_SUM
+from ..state import FACTORED, FEATURES_USED, PARTS_BOUND, ROOT_SQUARES, STORED, TERM_SUM
 from .form import FormArrays, LowRankForm, Room
 from .gram import BETA, LATE, PAD, PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN, Gram, SparseGram
 from .gram_matrix import PAIR_D, PAIR_SIZE
@@ -182,7 +182,7 @@ class SparseGramForm(GramForm):
     def recover_bounds(self, linear: LinearTable, functions: int, columns: int) -> None:
         super().recover_bounds(linear, functions, columns)
         apart = np.abs(self.arrays["small"][BETA, : self.stored]) @ self.arrays["lengths"][: self.stored]
-        self.numbers[MASS] = 1.01 * (float(np.linalg.norm(linear.W)) + float(apart))
+        self.numbers[PARTS_BOUND] = 1.01 * (float(np.linalg.norm(linear.W)) + float(apart))
 
 
 def coefficients_of(arrays: FormArrays, numbers: Floats) -> Floats:

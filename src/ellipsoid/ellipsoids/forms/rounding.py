@@ -18,7 +18,7 @@ from typing import Any
 
 from ellipsoid.engine.generic import generic, helper
 
-from ..state import DIM, LOG_SCALE, MASS, ROOT_SQUARES, STEEP, STORED, TERM_SUM
+from ..state import DIM, INVERSE_NORM, LOG_SCALE, PARTS_BOUND, ROOT_SQUARES, STORED, TERM_SUM
 from .column import Column
 from .gram import Gram, SparseGram, row_length
 from .gram_matrix import COEF
@@ -77,11 +77,12 @@ def longest_weights(rep, radius, axis):
 
 @rounding_errors.register(Column)
 def _(rep, rows, t, size, root, radius):
-    n, m, squares, steep = rounded_products(rep.x), rep.state[STORED], rep.state[TERM_SUM], sqrt(1.0 + rep.state[STEEP])
+    n, m = rounded_products(rep.x), rep.state[STORED]
+    squares, inverse_root = rep.state[TERM_SUM], sqrt(1.0 + rep.state[INVERSE_NORM])
     w = longest_weights(rep, radius, 1.0)
     # Bz = z - H'Hz: the products with the columns, then their sum.
     direction = U * size * (n * squares + (m + 4.0) * (1.0 + sqrt(squares)))
-    return U * n * size * w, steep * direction + U * n * size, 2.0 * U * w, 4.0 * U * size, 0.0, 8.0 * U
+    return U * n * size * w, inverse_root * direction + U * n * size, 2.0 * U * w, 4.0 * U * size, 0.0, 8.0 * U
 
 
 @rounding_errors.register(Full)
@@ -110,10 +111,10 @@ def example_errors(rep, n, size, root):
 
     S is positive, whence sum |S_ij| |z_i| |z_j| <= (sum sqrt(S_kk) |z_k|)^2, which is TERM_SUM.
     """
-    m, steep, total = rep.state[STORED], sqrt(1.0 + rep.state[STEEP]), size
+    m, inverse_root, total = rep.state[STORED], sqrt(1.0 + rep.state[INVERSE_NORM]), size
     for k in range(int(m)):
         total += abs(rep.small[COEF, k]) * rep.lengths[k]
-    direction_error = 2.0 * steep * U * size * (2.0 * n + 2.0 * m + 8.0) * (1.0 + rep.state[TERM_SUM])
+    direction_error = 2.0 * inverse_root * U * size * (2.0 * n + 2.0 * m + 8.0) * (1.0 + rep.state[TERM_SUM])
     after = sqrt(rep.state[TERM_SUM]) + 1.01 * total / max(root, FAINT)
     return direction_error, 8.0 * U * (1.0 + after * after), 1.01 * total
 
@@ -127,7 +128,7 @@ def _(rep, rows, t, size, root, radius):
 
 @rounding_errors.register(SparseGram)
 def _(rep, rows, t, size, root, radius):
-    n, m, mass = float(row_length(rows, t) + 2), rep.state[STORED], rep.state[MASS]
+    n, m, mass = float(row_length(rows, t) + 2), rep.state[STORED], rep.state[PARTS_BOUND]
     direction_error, matrix_error, total = example_errors(rep, n, size, root)
     return U * (n + m + 8.0) * size * mass, direction_error, 3.0 * U * mass, 4.0 * U * total, 0.0, matrix_error
 

@@ -233,10 +233,10 @@ class ProductShape(ScaledShape):
         if self._log_det() == -np.inf:
             return Rounding(0.0, terms, 1.0, np.inf)
         solved = float(np.linalg.norm(np.linalg.solve(self._core, self._weights)))
-        steep = 1.0 + columns * solved
+        inverse_root = 1.0 + columns * solved
         doubt = count * EPSILON * float(np.linalg.cond(self._core)) if count else 0.0
-        inverse = terms * steep + columns * solved * doubt
-        return Rounding(0.0, terms, 4 * inverse, steep)
+        inverse = terms * inverse_root + columns * solved * doubt
+        return Rounding(0.0, terms, 4 * inverse, inverse_root)
 
     def _transposed(self, rows: RowsLike) -> FloatArray:
         return densify(rows) - (dense_product(rows, self._vectors) @ self._weights) @ self._vectors.T

@@ -56,13 +56,13 @@ class Rounding(NamedTuple):
     """Bounds on the rounding errors of a shape's results, where P = exp(log_scale) B.
 
     ``square`` bounds the error of x'Bx over |x|^2, ``root`` a further error of sqrt(x'Bx) over |x|; ``inverse`` is the
-    relative error of sqrt(d'B^{-1}d), and ``steep`` the square root of the norm of B^{-1}.
+    relative error of sqrt(d'B^{-1}d), and ``inverse_root`` the square root of the norm of B^{-1}.
     """
 
     square: float
     root: float
     inverse: float
-    steep: float
+    inverse_root: float
 
 
 def finite_matrix(values: ArrayLike, name: str) -> FloatArray:
@@ -149,9 +149,9 @@ class ScaledShape(ABC):
         """The error of sqrt(d'P^{-1}d), over 1 + itself, if d is rounded like a number of size ``lengths``."""
         if self.log_scale == -np.inf:
             return np.zeros(rows.shape[0])
-        inverse, steep = self.rounding.inverse, self.rounding.steep
+        inverse, inverse_root = self.rounding.inverse, self.rounding.inverse_root
         with np.errstate(over="ignore", invalid="ignore"):
-            found = inverse + EPSILON * (8.0 + lengths * steep * np.exp(-0.5 * self.log_scale))
+            found = inverse + EPSILON * (8.0 + lengths * inverse_root * np.exp(-0.5 * self.log_scale))
         # An error beyond that leaves nothing known.
         return np.where(found < 0.5, found, 0.5)
 

@@ -96,7 +96,7 @@ class ConvertibleTable(AroundWeights):
         centre = 0.0
         if not self.by_class:
             self.linear = self.form.fold(self.linear).by_functions()
-            centre = U * (len(vectors) + 4) * self.numbers[slots.MASS]
+            centre = U * (len(vectors) + 4) * self.numbers[slots.PARTS_BOUND]
         form = self.start_form(FullForm, 1)
         block, error = assemble(vectors, middle)
         if self._widen(off, error, centre):
@@ -114,15 +114,15 @@ class ConvertibleTable(AroundWeights):
         if self.radius == 0.0:
             return True
         numbers = self.numbers
-        steep = 1.0 + numbers[slots.STEEP]
-        off = 0.5 * steep * shape + sqrt(steep) * (factor + centre * exp(-0.5 * numbers[slots.LOG_SCALE]))
+        inverse_norm = 1.0 + numbers[slots.INVERSE_NORM]
+        off = 0.5 * inverse_norm * shape + sqrt(inverse_norm) * (factor + centre * exp(-0.5 * numbers[slots.LOG_SCALE]))
         if not off < LOST:
             return False
         growth = -2.0 * log1p(-2.0 * off) + U * (8.0 + 8.0 * abs(numbers[slots.LOG_SCALE]))
         numbers[slots.LOG_SCALE] += growth
         numbers[slots.WIDENED] += growth
-        numbers[slots.GAINED] += 1.01 * exp(numbers[slots.LOG_SCALE]) * growth
-        numbers[slots.STEEP] = steep * exp(growth) - 1.0
+        numbers[slots.TOTAL_EXCESS] += 1.01 * exp(numbers[slots.LOG_SCALE]) * growth
+        numbers[slots.INVERSE_NORM] = inverse_norm * exp(growth) - 1.0
         return True
 
     def _become_ball(self, centre: float = 0.0) -> None:
@@ -131,8 +131,8 @@ class ConvertibleTable(AroundWeights):
         reach = 1.01 + 2.0 * centre * exp(-0.5 * numbers[slots.LOG_SCALE])
         numbers[slots.LOG_SCALE] += 2.0 * log(reach)
         numbers[slots.WIDENED] += 2.0 * log(reach)
-        numbers[slots.STEEP] = numbers[slots.LOG_KEPT] = numbers[slots.STORED] = 0.0
-        numbers[slots.UNCUT] = 1.0
+        numbers[slots.INVERSE_NORM] = numbers[slots.LOG_KEPT] = numbers[slots.STORED] = 0.0
+        numbers[slots.UNBOUNDED] = 1.0
 
     def recover_bounds(self) -> None:
         """Compute from the arrays the bounds that an older file lacks; earlier rounding remains unknown."""
@@ -146,7 +146,7 @@ class ConvertibleTable(AroundWeights):
                 matrix = self.ellipsoid().shape_matrix() * np.exp(-numbers[slots.LOG_SCALE])
             least = float(np.linalg.eigvalsh(matrix)[0]) if np.isfinite(matrix).all() else 0.0
             inverse = min(inverse, 2.0 / least) if least > 0.0 else inverse
-        numbers[slots.STEEP] = max(0.0, inverse - 1.0)
+        numbers[slots.INVERSE_NORM] = max(0.0, inverse - 1.0)
         if self.form is not None:
             # Learning makes no arrays whose squares overflow; their bounds are infinite.
             with np.errstate(over="ignore"):

@@ -55,7 +55,7 @@ class KernelTable(Table):
         self.kernel, self.columns, self.average, self.constant = kernel, columns, average, constant
         self.width, self.scores = 0, 1
         self.numbers: Floats = np.zeros(slots.STATE_SIZE)
-        self.numbers[slots.SLIM], self.numbers[slots.LOG_SCALE] = inf, 0.0
+        self.numbers[slots.LEAST_SLICE], self.numbers[slots.LOG_SCALE] = inf, 0.0
         if columns == 0:
             self.numbers[slots.COMPLETE] = 1.0
         self.device: DevicePatterns | None = None

@@ -69,7 +69,7 @@ class EllipsoidTable(ConvertibleTable):
         self.forced = None if form is None else FORMS[form]
         self.form: Form | None = None
         self.numbers: Floats = np.zeros(slots.STATE_SIZE)
-        self.numbers[slots.LOG_SCALE], self.numbers[slots.SLIM] = log_scale, inf
+        self.numbers[slots.LOG_SCALE], self.numbers[slots.LEAST_SLICE] = log_scale, inf
         if columns == 0:
             self.numbers[slots.COMPLETE] = 1.0
         self.rounds: Floats = np.zeros(64)
@@ -89,7 +89,7 @@ class EllipsoidTable(ConvertibleTable):
         moved = self.linear.reserve(scores, width)
         self.scores = max(self.scores, scores)
         if self.least_volume and self.numbers[slots.DIM] < self.dim and self.numbers[slots.CUTS]:
-            self.numbers[slots.UNCUT] = self.numbers[slots.UNCUT] or slots.GREW_LATE
+            self.numbers[slots.UNBOUNDED] = self.numbers[slots.UNBOUNDED] or slots.GREW_LATE
             if self.numbers[slots.DIM] == 1.0:
                 self.from_an_interval()
         self.numbers[slots.DIM] = self.dim
@@ -193,7 +193,7 @@ class EllipsoidTable(ConvertibleTable):
         if proof and proof not in self.changes[-1:]:
             self.changes = np.append(self.changes, proof)
         fresh = np.zeros(slots.STATE_SIZE)
-        fresh[slots.LOG_SCALE], fresh[slots.SLIM] = self.start, inf
+        fresh[slots.LOG_SCALE], fresh[slots.LEAST_SLICE] = self.start, inf
         for slot in (slots.DIM, slots.EMPTY_COUNT, slots.EMPTY_ROUND, slots.ASKED, slots.HALT):
             fresh[slot] = self.numbers[slot]
         self.numbers[:] = fresh
