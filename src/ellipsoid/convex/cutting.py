@@ -10,12 +10,12 @@ and alpha > 1 leaves nothing.  The product J J' cannot become indefinite.  Shor 
 Bland, Goldfarb, Todd (Operations Research 29, 1981), sections 2 and 4; Groetschel, Lovasz, Schrijver
 (Combinatorica 1, 1981).
 
-Rounding is paid for.  A depth is reduced by what rounding may do to sqrt(a'Pa) (``noise``), and after
-each step the ellipsoid is inflated until it covers the one that exact arithmetic would have made: with
+Results hold in spite of rounding.  A depth is reduced by a bound on the error of sqrt(a'Pa) (``noise``), and
+after each step the ellipsoid is inflated until it covers the one that exact arithmetic would have made: with
 |dc| and |dJ| the bounds on the rounding of c and J, by | |J^{-1}| (|dc|/s + |dJ| 1) |, a number that does
-not change when coordinates are rescaled.  When inflation eats the gain of a cut, the ellipsoid is
-exhausted.  Numbers that leave the floats prove nothing: lengths are taken without squares that do, what is
-smaller than ``LEAST_WIDTH`` counts as that, and an ellipsoid that rounding could make infinite is as wide as can be.
+not change when coordinates are rescaled.  When inflation cancels the gain of a cut, the ellipsoid is
+exhausted.  Overflow and underflow prove nothing: lengths are computed without squares that overflow, a width
+below ``LEAST_WIDTH`` counts as that, and an ellipsoid that rounding could make infinite has infinite width.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids.shapes.shape import EPSILON
 from ellipsoid.representation.table_protocol import Floats
 
-DEEPEST = 1.0 - 1e-9  # a depth beyond this is used as this: the cover is larger, never wrong
-LOG_RANGE = 600.0  # a scale beyond exp of this, or its inverse, leaves the floats with a product or two
-LEAST_WIDTH = 1e-290  # below this a width is not told from 0; what underflow may add to anything is far less
-THINNEST = 1e-200  # beside the longest row of the factor; thinner, its inverse would leave the floats
+DEEPEST = 1.0 - 1e-9  # a deeper cut is made at this depth: the ellipsoid is larger, never wrong
+LOG_RANGE = 600.0  # products with a scale beyond exp of this, or with its inverse, may overflow
+LEAST_WIDTH = 1e-290  # smaller widths count as this; underflow adds far less to any number
+THINNEST = 1e-200  # relative to the longest row of the factor; the inverse of a thinner one may overflow
 
 
 def log_volume_ratio(dim: int, depth: float = 0.0) -> float:
@@ -59,12 +59,12 @@ def iteration_bound(dim: int, ratio: float) -> int:
 
 
 def cuts_for(dim: int, log_ratio: float) -> int:
-    """The same, of the logarithm of a ratio that may be too large for a float."""
+    """`iteration_bound` for the logarithm of a ratio, which may be too large for a float."""
     return max(0, ceil(-dim * max(log_ratio, 0.0) / log_volume_ratio(dim) - 1e-9))
 
 
 def lengths(rows: Floats) -> Floats:
-    """The lengths of a vector or of several, also where their squares leave the floats.
+    """The lengths of a vector or of several, also where their squares overflow or underflow.
 
     >>> lengths(np.array([[3e-200, 4e-200], [3e200, 4e200]]))
     array([5.e-200, 5.e+200])
@@ -76,15 +76,15 @@ def lengths(rows: Floats) -> Floats:
 
 
 class Direction(NamedTuple):
-    """What the ellipsoid looks like along a normal a."""
+    """The extent of the ellipsoid along a normal a."""
 
     unit: Floats  # h = J'a / |J'a|
     width: float  # sqrt(a'Pa), at least LEAST_WIDTH
-    noise: float  # at least LEAST_WIDTH: how far rounding may have moved the width, or <a, c> in its evaluation
+    noise: float  # at least LEAST_WIDTH: a bound on the rounding error of the width, and of <a, c>
 
 
 def sure_depth(excess: float, allowance: float, width: float) -> float:
-    """The depth at which <a, x> <= <a, c> - excess cuts, whatever rounding did within ``allowance``."""
+    """The depth at which <a, x> <= <a, c> - excess surely cuts, with rounding errors up to ``allowance``."""
     return (excess - allowance) / width if width < inf else -inf
 
 
@@ -95,11 +95,11 @@ class CuttingEllipsoid:
         self.dim = centre.size
         self.centre = centre.copy()
         self.exhausted = abs(log(radius)) > LOG_RANGE
-        self.lost = self.exhausted  # is nothing known of its size?
+        self.lost = self.exhausted  # is its size unknown?
         self._factor: Floats = np.eye(self.dim)
         self._inverse: Floats = np.eye(self.dim)
         self._reach: Floats = np.ones(self.dim)  # the lengths of the rows of the factor
-        # A logarithm is rounded, but for that of 1; the ball must not become smaller.
+        # Logarithms are rounded, except that of 1; the ball must not become smaller.
         self._log_scale = log(radius) + (4.0 * EPSILON * (1.0 + abs(log(radius))) if radius != 1.0 else 0.0)
         self.log_det = 2.0 * self.dim * self._log_scale
         self._steps = 0
@@ -148,13 +148,13 @@ class CuttingEllipsoid:
         self.lost |= float(self._reach.min()) < THINNEST
         largest = float(self._reach.max())
         if largest < 1e-8:
-            # The factor shrinks while the scale grows: move the size over before either leaves the floats.
+            # The factor shrinks while the scale grows: move a factor over before either overflows or underflows.
             self._factor /= largest
             self._reach /= largest
             self._inverse *= largest
             self._log_scale += log(largest)
         if self._steps % (10 * self.dim) == 0:
-            # The updated inverse gathers rounding of its own; this makes it fresh at dim^2 / 10 a step.
+            # Updates of the inverse accumulate rounding errors; computing it anew costs dim^2 / 10 per step.
             try:
                 self._inverse = np.asarray(np.linalg.inv(self._factor), dtype=np.float64)
             except np.linalg.LinAlgError:
@@ -174,5 +174,5 @@ class CuttingEllipsoid:
         if not self.lost:
             self._log_scale += growth
             self.log_det += 2.0 * self.dim * growth
-        # A gain half lost is the end of useful work; a NaN must end it too.
+        # Where half of the gain is lost, more cuts are useless. A NaN ends the run, too.
         self.exhausted |= not self.dim * growth < 0.5 * gain

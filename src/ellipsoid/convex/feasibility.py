@@ -1,6 +1,6 @@
 """Find a point of a convex set given only by a separation oracle, or prove that there is none to speak of.
 
-The oracle is asked at the centre x: either x is in the set, or a half-space <a, q> <= b holds the whole
+The oracle is evaluated at the centre x: either x is in the set, or a half-space <a, q> <= b contains the
 set and not x.  If the set contains a ball of radius r inside the start ball of radius R, its volume stays
 inside every ellipsoid, so central cuts find a point within about 2 n (n+1) log(R / r) steps, and deep
 cuts no later.

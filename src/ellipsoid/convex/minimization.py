@@ -6,7 +6,7 @@ Every ellipsoid E_k contains the minimisers, so at a feasible centre x_k with su
 
     f* >= min over E_k of f(x_k) + <g, x - x_k> = f(x_k) - sqrt(g' P_k g),
 
-and the largest of these, against the best value met, is a gap that needs no trust in the method.  A centre
+and the best value found less the largest of these bounds is a proven gap, however the run went.  A centre
 outside a constraint (or the ball) is cut off by the linearisation there, a feasible one by
 <g, x - x_k> <= f_best - f(x_k).
 
@@ -37,8 +37,8 @@ from .results import CutRule, MinimizeResult, Step
 
 Callback = Callable[[Step, Ellipsoid], object]
 
-FAR_ENOUGH = 1e24  # the default max_iter shrinks the mean radius this much; floating point gives up before
-CONSISTENT = 1e-6  # relative slack of a linearisation at a known point before we call the oracle non-convex
+FAR_ENOUGH = 1e24  # the default max_iter shrinks the mean radius this much; floats are exhausted before
+CONSISTENT = 1e-6  # relative slack of a linearisation at a known point before the oracle counts as non-convex
 
 
 class _Linearisation(NamedTuple):

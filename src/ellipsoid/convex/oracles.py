@@ -1,4 +1,4 @@
-"""Asking the user's functions, and refusing an answer that cannot be right."""
+"""Evaluating the user's functions, and checking their arguments and results."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def checked_number(value: Any, name: str, iteration: int) -> float:
 
 def evaluate(oracle: Oracle, x: Floats, name: str, iteration: int) -> tuple[float, Floats]:
     """(value, subgradient) of one function at x."""
-    # The oracle gets a copy: what it does to its argument must not move the ellipsoid.
+    # The oracle gets a copy, because it may write to its argument.
     answer = oracle(x.copy())
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise ValueError(f"{name} must return a pair (value, subgradient), got {type(answer).__name__}")

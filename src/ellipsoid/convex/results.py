@@ -1,4 +1,4 @@
-"""What the ellipsoid method hands back: the answer, the proof that goes with it, and how it got there."""
+"""The results of the ellipsoid method: the answer, its proof, and the history of the run."""
 
 from __future__ import annotations
 
