@@ -6,11 +6,11 @@ from ellipsoid.engine.generic import generic
 
 
 @generic(1, default=True)
-def search(rule: Any) -> tuple[float, float]:
+def prolongation(rule: Any) -> tuple[float, float]:
     """Rule: the margin up to which a step is prolonged, and its largest length; 0 for no prolongation."""
     return 0.0, 0.0
 
 
 @generic(1, default=True)
-def risen(rule: Any, margin: float, alpha: float, rise: float, tally: Any) -> None:
+def record_rise(rule: Any, margin: float, alpha: float, rise: float, tally: Any) -> None:
     """Rule: record a step ``alpha`` taken at ``margin`` that raised G by ``rise``; by default nothing."""

@@ -1,7 +1,7 @@
 """Steps of weights behind a link: along a row, as far as the rule says or until the margin is the wanted one.
 
 The margin after a step is monotone in its length, and can be evaluated without taking the step: only the coordinates of
-the row change, and the sum over all others is computed once (``remainder``). Steps of any length are tried, with a
+the row change, and the sum over all others is computed once (``unmoved_part``). Steps of any length are tried, with a
 shift chosen for each, because what dominates the sum before a step may be nothing after it.
 """
 
@@ -16,7 +16,7 @@ from ellipsoid.engine.tally import FARTHEST, HELD, ROUNDS
 from ellipsoid.representation.row_entries import entry_column, entry_value
 
 from .functions import NORM, SIMPLEX
-from .protocol import risen, search
+from .protocol import prolongation, record_rise
 from .weights import (
     DIVISOR,
     FALLEN_SUM,
@@ -29,10 +29,10 @@ from .weights import (
     SHIFT,
     Linked,
     add_to_average,
+    add_to_sum,
     conjugate,
     divisor_of,
-    part,
-    put,
+    part_of_sum,
     renew,
     total_of,
     weight,
@@ -43,7 +43,7 @@ LEFT = 1e-16
 
 
 @helper(inline=False)
-def remainder(rep, rows, t, moves, work):
+def unmoved_part(rep, rows, t, moves, work):
     """The sum over the coordinates of a group that a step along row t does not move, and its shift.
 
     It is the group's sum less the parts of the others; where that cancels too much, it is summed directly.
@@ -57,7 +57,7 @@ def remainder(rep, rows, t, moves, work):
             j = entry_column(rows, k, stop)
             if j < rep.first or entry_value(rows, t, k, stop) == 0.0:
                 continue
-            old = -part(rep, rep.V[j, r], rep.theta[j, r], shift)
+            old = -part_of_sum(rep, rep.V[j, r], rep.theta[j, r], shift)
             total = high + old
             back = total - high
             low += (high - (total - back)) + (old - back)
@@ -66,14 +66,14 @@ def remainder(rep, rows, t, moves, work):
     if rest > 0.0 and rest >= LEFT * numbers[g, PEAK_SUM]:
         return rest, shift
     least = -inf if rep.kind == SIMPLEX else 0.0
-    top = others(rep, rows, t, moves, work, least)[1]
+    top = sum_unmoved(rep, rows, t, moves, work, least)[1]
     if top == least:
         return 0.0, least
-    return others(rep, rows, t, moves, work, top)[0], top
+    return sum_unmoved(rep, rows, t, moves, work, top)[0], top
 
 
 @helper(inline=False)
-def others(rep, rows, t, moves, work, shift):
+def sum_unmoved(rep, rows, t, moves, work, shift):
     """The coordinates of a group that do not move: the sum of their parts under a shift, and the largest theta."""
     start, stop = row_span(rows, t)
     g = int(work[WHO, moves[0]])
@@ -94,7 +94,7 @@ def others(rep, rows, t, moves, work, shift):
             theta = rep.theta[j, r]
             top = max(top, theta if rep.kind == SIMPLEX else abs(theta))
             if shift > 0.0 or (rep.kind != NORM and shift > -inf):
-                rest += part(rep, weight(rep, theta, shift), theta, shift)
+                rest += part_of_sum(rep, weight(rep, theta, shift), theta, shift)
     return rest, top
 
 
@@ -107,15 +107,15 @@ def underflows(rep, shift, top):
 
 
 @helper(inline=False)
-def margin_at(rep, rows, t, moves, work, alpha, still):
+def margin_at(rep, rows, t, moves, work, alpha, unmoved):
     """<z, grad G(theta + alpha z)> for the step's direction z; changes nothing.
 
-    ``moves`` is the range of the moves of one group, their TAU the entries +-1 of the direction; ``still`` is the
-    ``remainder`` of the coordinates that do not move.
+    ``moves`` is the range of the moves of one group, their TAU the entries +-1 of the direction; ``unmoved`` is the
+    ``unmoved_part`` of the coordinates that do not move.
     """
     shift = rep.numbers[0 if rep.joint else int(work[WHO, moves[0]]), SHIFT]
     start, stop = row_span(rows, t)
-    top = still[1]
+    top = unmoved[1]
     for m in range(moves[0], moves[1]):
         r, sign = int(work[WHO, m]), work[TAU, m]
         for k in range(start, stop + 1):
@@ -136,10 +136,10 @@ def margin_at(rep, rows, t, moves, work, alpha, still):
                 continue
             moved = rep.theta[j, r] + alpha * sign * x
             V = weight(rep, moved, top)
-            E += part(rep, V, moved, top)
+            E += part_of_sum(rep, V, moved, top)
             along += sign * x * V
-    if still[0] > 0.0:
-        E += still[0] * ((still[1] / top) ** rep.p if rep.kind == NORM else exp(still[1] - top))
+    if unmoved[0] > 0.0:
+        E += unmoved[0] * ((unmoved[1] / top) ** rep.p if rep.kind == NORM else exp(unmoved[1] - top))
     return along / divisor_of(rep, E, top)
 
 
@@ -156,11 +156,11 @@ def prolonged(rep, rows, t, moves, work, base, goal, cap):  # noqa: PLR0913 (the
         high = min(high, 2.0 * (goal / energy + length / np.sqrt(energy)))
     if high <= low:
         return min(low, cap)
-    still = remainder(rep, rows, t, moves, work)
-    above = margin_at(rep, rows, t, moves, work, high, still) - goal
+    unmoved = unmoved_part(rep, rows, t, moves, work)
+    above = margin_at(rep, rows, t, moves, work, high, unmoved) - goal
     if above <= 0.0:
         return high
-    below = margin_at(rep, rows, t, moves, work, low, still) - goal
+    below = margin_at(rep, rows, t, moves, work, low, unmoved) - goal
     if below >= 0.0:
         return low
     # Regula falsi in the Illinois variant, with a bisection every fourth time.
@@ -172,7 +172,7 @@ def prolonged(rep, rows, t, moves, work, base, goal, cap):  # noqa: PLR0913 (the
             middle = 0.5 * (low + high)
             if not low < middle < high:
                 break
-        found = margin_at(rep, rows, t, moves, work, middle, still) - goal
+        found = margin_at(rep, rows, t, moves, work, middle, unmoved) - goal
         if found == 0.0:
             return middle
         if found < 0.0:
@@ -205,7 +205,7 @@ def advance(rep, rows, t, moves, work):
             j = entry_column(rows, k, stop)
             x = entry_value(rows, t, k, stop)
             if j >= rep.first and x != 0.0:
-                put(numbers, g, -part(rep, V[j, r], theta[j, r], shift))
+                add_to_sum(numbers, g, -part_of_sum(rep, V[j, r], theta[j, r], shift))
                 theta[j, r] += tau * x
                 longest, peak = max(longest, abs(tau * x)), max(peak, abs(theta[j, r]))
                 top = max(top, theta[j, r] if rep.kind == SIMPLEX else abs(theta[j, r]))
@@ -220,7 +220,7 @@ def advance(rep, rows, t, moves, work):
                 j = entry_column(rows, k, stop)
                 if j >= rep.first and entry_value(rows, t, k, stop) != 0.0:
                     V[j, r] = weight(rep, theta[j, r], shift)
-                    put(numbers, g, part(rep, V[j, r], theta[j, r], shift))
+                    add_to_sum(numbers, g, part_of_sum(rep, V[j, r], theta[j, r], shift))
     E = numbers[g, HIGH] + numbers[g, LOW]
     total = total_of(rep, E, shift)
     numbers[g, PEAK_SUM] = max(numbers[g, PEAK_SUM], abs(numbers[g, HIGH]))
@@ -232,14 +232,14 @@ def advance(rep, rows, t, moves, work):
 
 
 @helper()
-def state_of(rep, g):
+def conjugate_of_group(rep, g):
     """G of a group as it is."""
     return conjugate(rep, rep.numbers[g, HIGH] + rep.numbers[g, LOW], rep.numbers[g, SHIFT])
 
 
 @absorb.register(Linked)
 def _(rep, rule, rows, t, moves, work, tally):
-    goal, cap = search(rule)
+    goal, cap = prolongation(rule)
     start = 0
     while start < moves:
         group = (start, moves if rep.joint else start + 1)
@@ -250,7 +250,7 @@ def _(rep, rule, rows, t, moves, work, tally):
             continue
         if rep.U.shape[0] > 0:
             add_to_average(rep, g, tally[ROUNDS])
-        before = state_of(rep, g)
+        before = conjugate_of_group(rep, g)
         margin = 0.0
         for m in range(group[0], group[1]):
             margin += work[TAU, m] / alpha * work[SCORES, int(work[WHO, m])]
@@ -263,6 +263,6 @@ def _(rep, rule, rows, t, moves, work, tally):
         longest, peak = advance(rep, rows, t, group, work)
         tally[HELD] += longest
         tally[FARTHEST] = max(tally[FARTHEST], peak)
-        risen(rule, margin, alpha, state_of(rep, g) - before, tally)
+        record_rise(rule, margin, alpha, conjugate_of_group(rep, g) - before, tally)
         start = group[1]
     return True

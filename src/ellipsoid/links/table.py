@@ -13,7 +13,7 @@ from ellipsoid.representation.table_protocol import Floats, StoredArrays, Table
 
 from . import steps as _steps  # noqa: F401  (the bodies that make links learn)
 from .functions import SIMPLEX, Link
-from .weights import DIVISOR, GROUP_NUMBERS, HIGH, LOW, REACH, SHIFT, SINCE_ROUND, Linked, divisor_of, put, renew
+from .weights import DIVISOR, GROUP_NUMBERS, HIGH, LOW, REACH, SHIFT, SINCE_ROUND, Linked, add_to_sum, divisor_of, renew
 
 
 @compiled
@@ -99,7 +99,7 @@ class LinkTable(Table):
                 unit = np.exp(-self.numbers[g, SHIFT])
                 self.V[max(columns, self.first) : rep.columns, own] = unit
                 self.V[self.first : rep.columns, own][:, max(0, functions - own.start) :] = unit
-                put(self.numbers, g, (count - before) * unit)
+                add_to_sum(self.numbers, g, (count - before) * unit)
             E = self.numbers[g, HIGH] + self.numbers[g, LOW]
             self.numbers[g, DIVISOR] = divisor_of(rep, E, self.numbers[g, SHIFT])
 

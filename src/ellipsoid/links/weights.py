@@ -131,7 +131,7 @@ def weight(rep, theta, shift):
 
 
 @helper()
-def part(rep, V, theta, shift):
+def part_of_sum(rep, V, theta, shift):
     """The part of a coordinate in E; computed from V, so that exactly the number that was added is subtracted."""
     if rep.kind == SIMPLEX:
         return V
@@ -142,7 +142,7 @@ def part(rep, V, theta, shift):
 
 
 @helper()
-def size_of(rep):
+def count_coordinates(rep):
     """n: how many coordinates share a sum."""
     return (rep.columns - rep.first) * (rep.functions if rep.joint else 1)
 
@@ -150,7 +150,7 @@ def size_of(rep):
 @helper()
 def total_of(rep, E, shift):
     """The normaliser: E, plus the parts of zeros for the balanced link."""
-    return E + size_of(rep) * exp(-shift) if rep.kind == BALANCED else E
+    return E + count_coordinates(rep) * exp(-shift) if rep.kind == BALANCED else E
 
 
 @helper()
@@ -158,7 +158,7 @@ def conjugate(rep, E, shift):
     """G of a group."""
     if rep.kind == NORM:
         return 0.5 * shift * shift * E ** (2.0 / rep.p)
-    n = size_of(rep)
+    n = count_coordinates(rep)
     if rep.kind == BALANCED and shift == 0.0:
         return log1p(E / n)
     return shift + log(total_of(rep, E, shift) / n)
@@ -173,7 +173,7 @@ def divisor_of(rep, E, shift):
 
 
 @helper()
-def put(numbers, g, amount):
+def add_to_sum(numbers, g, amount):
     """Add to the sum of a group; its second number collects the rounding errors of the first."""
     high = numbers[g, HIGH]
     total = high + amount
@@ -199,7 +199,7 @@ def renew(rep, g):
     for j in range(rep.first, rep.columns):
         for r in range(start, stop):
             V[j, r] = weight(rep, theta[j, r], shift)
-            put(numbers, g, part(rep, V[j, r], theta[j, r], shift))
+            add_to_sum(numbers, g, part_of_sum(rep, V[j, r], theta[j, r], shift))
     E = numbers[g, HIGH] + numbers[g, LOW]
     numbers[g, PEAK_SUM] = abs(numbers[g, HIGH])
     numbers[g, DIVISOR] = divisor_of(rep, E, shift)

@@ -31,7 +31,7 @@ from ellipsoid.engine.protocol import (
 )
 from ellipsoid.engine.rows import HUGE
 from ellipsoid.engine.tally import GAIN, LARGEST, WEIGHT
-from ellipsoid.links.protocol import risen, search
+from ellipsoid.links.protocol import prolongation, record_rise
 
 FIXED_STEP, ADAPTIVE_STEP, CURVATURE_STEP, EXACT_STEP = range(4)
 
@@ -54,7 +54,7 @@ def multiplier(rule, margin, curvature):
 
 
 @helper()
-def enter(tally, alpha, gain, mistake):
+def record_multiplier(tally, alpha, gain, mistake):
     """Add a new multiplier to the sums for certificates."""
     tally[WEIGHT] += alpha
     tally[LARGEST] = max(tally[LARGEST], alpha)
@@ -64,11 +64,11 @@ def enter(tally, alpha, gain, mistake):
 
 
 @helper()
-def enter_zero(rule, tally):
+def record_zero_row(rule, tally):
     """Add the multiplier of a zero row; without a cap it would be infinite, and is left at zero."""
     alpha = min(rule.cap, rule.goal) if rule.step_kind == ADAPTIVE_STEP else rule.cap
     if alpha < inf:
-        enter(tally, alpha, alpha * rule.goal, True)
+        record_multiplier(tally, alpha, alpha * rule.goal, True)
 
 
 @step.register(DualAscent)
@@ -79,7 +79,7 @@ def _(rule, margin, energy):
 @record_step.register(DualAscent)
 def _(rule, margin, tau, energy, tally):
     # Not tau squared times the energy: the square of a small tau underflows.
-    enter(tally, tau, tau * (rule.goal - margin - 0.5 * tau * energy), margin <= 0.0)
+    record_multiplier(tally, tau, tau * (rule.goal - margin - 0.5 * tau * energy), margin <= 0.0)
 
 
 @weighted.register(DualAscent)
@@ -89,7 +89,7 @@ def _(rule, weight):
 
 @on_zero_row.register(DualAscent)
 def _(rule, rep, tally):
-    enter_zero(rule, tally)
+    record_zero_row(rule, tally)
 
 
 class LinkedAscent(NamedTuple):
@@ -128,14 +128,14 @@ def _(rule, weight):
 
 @on_zero_row.register(LinkedAscent)
 def _(rule, rep, tally):
-    enter_zero(rule, tally)
+    record_zero_row(rule, tally)
 
 
-@search.register(LinkedAscent)
+@prolongation.register(LinkedAscent)
 def _(rule):
     return rule.goal, rule.cap if rule.step_kind == EXACT_STEP else 0.0
 
 
-@risen.register(LinkedAscent)
+@record_rise.register(LinkedAscent)
 def _(rule, margin, alpha, rise, tally):
-    enter(tally, alpha, alpha * rule.goal - rise, margin <= 0.0)
+    record_multiplier(tally, alpha, alpha * rule.goal - rise, margin <= 0.0)
