@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellipsoid.evaluate.compare import Protocol
+from ellipsoid.evaluate.cell import Protocol
 from ellipsoid.streams.sets.datasets import Dataset, load
 
 from . import crammer2003_printed as printed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from ellipsoid.evaluate.compare import Protocol
+    from ellipsoid.evaluate.cell import Protocol
     from ellipsoid.evaluate.prequential import Progress
     from ellipsoid.streams.sets.datasets import Dataset
 

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from ellipsoid.estimators import MIRA
-from ellipsoid.evaluate.compare import Protocol
+from ellipsoid.evaluate.cell import Protocol
 from ellipsoid.evaluate.prequential import Progress
 from ellipsoid.representation.kernel.device import arrays_on, cuda_present
 from ellipsoid.streams.sets.datasets import Dataset, load

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from math import acos, degrees, hypot
 
-from ellipsoid.evaluate.compare import Protocol, Spread
+from ellipsoid.evaluate.cell import Protocol
+from ellipsoid.evaluate.compare import Spread
 
 from .cuts import consistent
 from .entry import Entry, Experiment, Missing, Quick, Spec

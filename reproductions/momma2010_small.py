@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from ellipsoid.evaluate.compare import Protocol
+from ellipsoid.evaluate.cell import Protocol
 
 from .cuts import consistent
 from .entry import Entry, Experiment, Missing, Quick, Spec

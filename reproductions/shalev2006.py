@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from ellipsoid.evaluate.compare import Protocol
+from ellipsoid.evaluate.cell import Protocol
 from ellipsoid.streams.sets.datasets import Dataset, load
 
 from .entry import Entry, Experiment, Quick, Spec

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from ellipsoid.evaluate.compare import Protocol
+from ellipsoid.evaluate.cell import Protocol
 from ellipsoid.streams.sets.datasets import Dataset, load
 
 from .cuts import share_of_each_class, some_of_each_class

@@ -13,7 +13,7 @@ from reproductions.entry import Entry, Experiment, Missing, Quick, Spec
 from reproductions.report import Curve, Panel, Report, Table, shown
 from reproductions.run import reproduce
 
-from ellipsoid.evaluate.compare import Protocol
+from ellipsoid.evaluate.cell import Protocol
 from ellipsoid.streams.sets.datasets import load
 
 LEARNERS = {"Perceptron": Spec("Perceptron", {}), "MIRA": Spec("MIRA", {"margin": 0.1})}

@@ -47,7 +47,8 @@ def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
 
     Prints a table and writes curves (PNG), a self-contained HTML report and the raw results (JSON).
     """
-    from ellipsoid.evaluate.compare import Protocol, compare
+    from ellipsoid.evaluate.cell import Protocol
+    from ellipsoid.evaluate.compare import compare
     from ellipsoid.report.html import write_html
     from ellipsoid.report.plots import need_matplotlib, write_png
     from ellipsoid.report.table import table

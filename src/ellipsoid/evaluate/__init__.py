@@ -1,6 +1,7 @@
 """How well and how fast a learner does: test-then-train runs, and comparisons made of them."""
 
-from .compare import Comparison, Protocol, compare
+from .cell import Protocol
+from .compare import Comparison, compare
 from .prequential import prequential
 from .run import Prequential
 

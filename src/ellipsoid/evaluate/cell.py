@@ -103,6 +103,33 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Protocol:
+    """How the rows are presented.
+
+    ``seeds``: one run for each, in the order it draws; None is file order. ``hold_out``: the share of the last rows
+    kept for testing where the data has no test part. ``scale``: ``none``, ``unit`` or ``standard``. ``announce``: the
+    learners get all labels of the training part beforehand. ``at_once``: no stream; the models are fitted on this many
+    rows, drawn by each seed, and tested on all others.
+    """
+
+    passes: int = 1
+    seeds: tuple[int | None, ...] = (None,)
+    hold_out: float = 0.0
+    scale: str = "none"
+    announce: bool = True
+    window: int | None = None
+    at_once: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.passes < 1:
+            raise ValueError(f"passes must be positive, got {self.passes}")
+        if not self.seeds:
+            raise ValueError("seeds must hold at least one seed, or None for file order")
+        if not 0 <= self.hold_out < 1:
+            raise ValueError(f"hold_out must be at least 0 and below 1, got {self.hold_out}")
+
+
+@dataclass(frozen=True)
 class CellTask:
     """What a cell is computed from; it can be sent to another process."""
 
@@ -111,15 +138,12 @@ class CellTask:
     train: Pair
     test: Pair | None
     seed: int | None
-    passes: int
     classes: Any
-    window: int | None
-    at_once: int | None = None
-    scale: str = "none"
+    protocol: Protocol
 
     @property
     def rows(self) -> int:
-        return len(self.train[1]) * self.passes
+        return len(self.train[1]) * self.protocol.passes
 
 
 def _fresh_model(task: CellTask) -> Any:
@@ -143,13 +167,13 @@ def run_cell(task: CellTask, progress: Progress | None = None) -> Cell:
     support: list[int] = []
     began = perf_counter()
     try:
-        for number in range(task.passes):
+        for number in range(task.protocol.passes):
             passes.append(
                 prequential(
                     model,
                     (X, y),
                     classes=task.classes if number == 0 else None,
-                    window=task.window,
+                    window=task.protocol.window,
                     bounds=True,
                     progress=shifted(progress, number * len(y), task.rows),
                 )
@@ -166,17 +190,17 @@ def run_cell(task: CellTask, progress: Progress | None = None) -> Cell:
 
 
 def fit_and_test(task: CellTask, progress: Progress | None = None) -> Cell:
-    """Fit a clone of the model on ``task.at_once`` rows drawn by the seed, test it on the others; ``elapsed`` is the
+    """Fit a clone of the model on ``at_once`` rows drawn by the seed, test it on the others; ``elapsed`` is the
     processor's time of the fit alone, which other programs on the machine do not lengthen.
     """
     model = _fresh_model(task)
     X, y = task.train
-    size = task.at_once or 0
+    size = task.protocol.at_once or 0
     if not 0 < size < len(y):
         raise ValueError(f"{task.learner}: at_once must leave rows to test on, got {size} of {len(y)} rows")
     order = np.random.default_rng(task.seed).permutation(len(y)) if task.seed is not None else np.arange(len(y))
     learned, tested = order[:size], order[size:]
-    X_train, X_test = scale(task.scale, X[learned], X[tested])
+    X_train, X_test = scale(task.protocol.scale, X[learned], X[tested])
     began = process_time()
     try:
         model.fit(X_train, y[learned])
@@ -229,7 +253,7 @@ def _key(task: CellTask, data: str) -> dict[str, Any]:
     from ellipsoid import __version__
 
     # Only where it applies, so that cells of streams keep their names.
-    split = {} if task.at_once is None else {"at_once": task.at_once, "scale": task.scale}
+    split = {} if task.protocol.at_once is None else {"at_once": task.protocol.at_once, "scale": task.protocol.scale}
     return {
         **split,
         "form": FORM,
@@ -238,7 +262,7 @@ def _key(task: CellTask, data: str) -> dict[str, Any]:
         "parameters": {k: repr(v) for k, v in sorted(task.model.get_params().items())},
         "data": data,
         "seed": task.seed,
-        "passes": task.passes,
+        "passes": task.protocol.passes,
         "classes": None if task.classes is None else [str(label) for label in task.classes],
-        "window": task.window,
+        "window": task.protocol.window,
     }

@@ -27,35 +27,8 @@ from ellipsoid.streams.scale import scale
 from ellipsoid.streams.sets.datasets import Pair
 from ellipsoid.streams.stream import Stream
 
-from .cell import Cell, CellTask, fingerprint, fit_and_test, run_cell, stored
+from .cell import Cell, CellTask, Protocol, fingerprint, fit_and_test, run_cell, stored
 from .prequential import Progress, shifted
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How the rows are presented.
-
-    ``seeds``: one run for each, in the order it draws; None is file order. ``hold_out``: the share of the last rows
-    kept for testing where the data has no test part. ``scale``: ``none``, ``unit`` or ``standard``. ``announce``: the
-    learners get all labels of the training part beforehand. ``at_once``: no stream; the models are fitted on this many
-    rows, drawn by each seed, and tested on all others.
-    """
-
-    passes: int = 1
-    seeds: tuple[int | None, ...] = (None,)
-    hold_out: float = 0.0
-    scale: str = "none"
-    announce: bool = True
-    window: int | None = None
-    at_once: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.passes < 1:
-            raise ValueError(f"passes must be positive, got {self.passes}")
-        if not self.seeds:
-            raise ValueError("seeds must hold at least one seed, or None for file order")
-        if not 0 <= self.hold_out < 1:
-            raise ValueError(f"hold_out must be at least 0 and below 1, got {self.hold_out}")
 
 
 class Spread(NamedTuple):
@@ -171,18 +144,7 @@ def compare(
     y = train[1]
     classes = np.unique(y) if y.ndim == 1 else None
     tasks = [
-        CellTask(
-            label,
-            model,
-            train,
-            test,
-            seed,
-            protocol.passes,
-            classes if protocol.announce else None,
-            protocol.window,
-            protocol.at_once,
-            protocol.scale,
-        )
+        CellTask(label, model, train, test, seed, classes if protocol.announce else None, protocol)
         for label, model in models.items()
         for seed in protocol.seeds
     ]
@@ -247,7 +209,7 @@ def _cells(tasks: Sequence[CellTask], n_jobs: int, store: str | Path | None, pro
 
 
 def _cell(task: CellTask, store: Path | None, data: str, progress: Progress | None = None) -> Cell:
-    compute = run_cell if task.at_once is None else fit_and_test
+    compute = run_cell if task.protocol.at_once is None else fit_and_test
     if store is None:
         return compute(task, progress)
     return stored(store, task, data, lambda task: compute(task, progress))
