@@ -320,9 +320,9 @@ def test_whether_csv_text_has_a_header_is_said_and_can_be_told(tmp_path):
     found = run("learn", path, "--model", "MIRA").stdout
     assert "a header (detected), 1 columns of numbers" in found
     assert "2 rows" in found
-    told = run("learn", path, "--model", "MIRA", "--no-header").stdout
-    assert "no header, 1 columns of numbers" in told
-    assert "3 rows" in told
+    result = run("learn", path, "--model", "MIRA", "--no-header").stdout
+    assert "no header, 1 columns of numbers" in result
+    assert "3 rows" in result
 
 
 def test_numbers_and_sizes_beyond_reach_are_one_line(tmp_path, monkeypatch):

@@ -120,7 +120,7 @@ def test_where_features_count_from_stays_with_the_model(tmp_path):
     # What was learned from 1 goes on so, and says where that cannot be.
     run("learn", second, "--model", "Perceptron", "--save", half)
     assert "line 1: '0:1' is feature 0" in run("learn", first, "--resume", half, code=1).stderr
-    # Unless it is told otherwise.
+    # Unless an option says otherwise.
     run("predict", half, first, "--first-feature", "0")
 
 

@@ -31,30 +31,30 @@ def run(*words):
 def test_two_files_become_one(halves, tmp_path):
     names, X, y = halves
     for i, name in enumerate(names):
-        told = run("learn", name, "--model", "MIRA", "--classes", "0,1,2", "--save", tmp_path / f"{i}.model")
-        assert told.exit_code == 0, told.output
-    told = run(
+        result = run("learn", name, "--model", "MIRA", "--classes", "0,1,2", "--save", tmp_path / f"{i}.model")
+        assert result.exit_code == 0, result.output
+    result = run(
         "merge", tmp_path / "0.model", tmp_path / "1.model", "--save", tmp_path / "both.model", "--validate", names[0]
     )
-    assert told.exit_code == 0, told.output
-    assert "error of merged" in told.output
-    assert "sums weighted over 2 shards" in " ".join(told.output.split())
+    assert result.exit_code == 0, result.output
+    assert "error of merged" in result.output
+    assert "sums weighted over 2 shards" in " ".join(result.output.split())
     both = load(tmp_path / "both.model")
     alone = merge([MIRA().partial_fit(X[i::2], y[i::2], classes=[0, 1, 2]) for i in range(2)])
     assert np.array_equal(both.coef_, alone.coef_)
     # The file tells where its rows came from.
-    told = run("inspect", tmp_path / "both.model")
-    assert told.exit_code == 0, told.output
-    assert "120 rows" in told.output
+    result = run("inspect", tmp_path / "both.model")
+    assert result.exit_code == 0, result.output
+    assert "120 rows" in result.output
 
 
 def test_files_that_do_not_fit_are_refused_by_a_sentence(halves, tmp_path):
     X, y = halves[1:]
     MIRA().partial_fit(X, y, classes=[0, 1, 2]).save(tmp_path / "a.model")
     MIRA().partial_fit(X, y, classes=[2, 1, 0]).save(tmp_path / "b.model")
-    told = run("merge", tmp_path / "a.model", tmp_path / "b.model", "--save", tmp_path / "c.model")
-    assert told.exit_code == 1
-    assert "announce them by --classes" in told.output
+    result = run("merge", tmp_path / "a.model", tmp_path / "b.model", "--save", tmp_path / "c.model")
+    assert result.exit_code == 1
+    assert "announce them by --classes" in result.output
     assert not (tmp_path / "c.model").exists()
 
 
@@ -76,11 +76,11 @@ def test_learning_over_shards_saves_and_resumes(halves, tmp_path):
         "--save",
         saved,
     ]
-    told = run(*words, "--rounds", "2", "--checkpoint", kept)
-    assert told.exit_code == 0, told.output
+    result = run(*words, "--rounds", "2", "--checkpoint", kept)
+    assert result.exit_code == 0, result.output
     assert load(saved).rounds_ == 2
-    told = run(*words, "--rounds", "3", "--resume", kept)
-    assert told.exit_code == 0, told.output
+    result = run(*words, "--rounds", "3", "--resume", kept)
+    assert result.exit_code == 0, result.output
     assert load(saved).rounds_ == 3
     assert run("predict", saved, names[0]).exit_code == 0
 
@@ -98,9 +98,9 @@ def test_learning_over_shards_saves_and_resumes(halves, tmp_path):
 def test_options_that_contradict_are_refused(halves, tmp_path, words, sentence):
     names = halves[0]
     words = [names[0] if word == "HERE" else word for word in words]
-    told = run("learn", names[0], "--model", "MIRA", "--workers", "1", *words)
-    assert told.exit_code == 2
-    assert sentence in " ".join(told.output.split())
+    result = run("learn", names[0], "--model", "MIRA", "--workers", "1", *words)
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize(
@@ -109,21 +109,21 @@ def test_options_that_contradict_are_refused(halves, tmp_path, words, sentence):
     ids=lambda words: words[0],
 )
 def test_options_of_shards_are_refused_without_workers(halves, words):
-    told = run("learn", halves[0][0], "--model", "MIRA", *words)
-    assert told.exit_code == 2
-    assert f"{words[0]} is for a run over shards: give --workers or --scheduler too" in " ".join(told.output.split())
+    result = run("learn", halves[0][0], "--model", "MIRA", *words)
+    assert result.exit_code == 2
+    assert f"{words[0]} is for a run over shards: give --workers or --scheduler too" in " ".join(result.output.split())
 
 
 def test_regression_over_shards_needs_no_model(monkeypatch):
-    def stop(chosen, *_, **told):
+    def stop(chosen, *_, **options):
         raise ValueError(f"chosen: {chosen!r}")
 
     monkeypatch.setattr(distributed, "fit", stop)
-    told = run("learn", "rows.csv", "--task", "regression", "--workers", "1")
-    assert "chosen: PassiveAggressiveRegressor()" in told.output
-    told = run("learn", "rows.csv", "--workers", "1")
-    assert told.exit_code == 2
-    assert "Missing option '--model'." in told.output
+    result = run("learn", "rows.csv", "--task", "regression", "--workers", "1")
+    assert "chosen: PassiveAggressiveRegressor()" in result.output
+    result = run("learn", "rows.csv", "--workers", "1")
+    assert result.exit_code == 2
+    assert "Missing option '--model'." in result.output
 
 
 @pytest.mark.parametrize("kind", [LostWorkers, NoWorkers])
@@ -134,6 +134,6 @@ def test_workers_that_are_gone_are_told_in_one_line(kind, halves, monkeypatch):
         raise error
 
     monkeypatch.setattr(distributed, "fit", lost)
-    told = run("learn", halves[0][0], "--model", "MIRA", "--workers", "1")
-    assert told.exit_code == 1
-    assert told.output.splitlines()[-1] == "Error: no worker came back; run.ckpt holds the model of the rounds before"
+    result = run("learn", halves[0][0], "--model", "MIRA", "--workers", "1")
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == "Error: no worker came back; run.ckpt holds the model of the rounds before"

@@ -64,5 +64,5 @@ def test_what_can_be_read_only_once_is_not_read_again(tmp_path):
 def test_a_pipe_is_not_sent(tmp_path):
     """Its digest would take all rows, and none be left to send."""
     os.mkfifo(tmp_path / "pipe")
-    told = run("send", "http://127.0.0.1:1", "m", tmp_path / "pipe", code=2).stderr
-    assert f"{tmp_path / 'pipe'} can be read only once" in told
+    result = run("send", "http://127.0.0.1:1", "m", tmp_path / "pipe", code=2).stderr
+    assert f"{tmp_path / 'pipe'} can be read only once" in result

@@ -66,7 +66,7 @@ def test_a_run_cut_off_anywhere_goes_on_at_the_right_row(stop, svm, monkeypatch)
 @pytest.mark.parametrize("settings", [("PassiveAggressive", "budget=30"), ("OnlineSVM", "window=5")])
 def test_kernel_models_are_those_of_one_file_too(tmp_path, settings):
     model = ("--model", settings[0], "--param", "kernel=rbf", "--param", "gamma=0.001", "--param", settings[1])
-    # The budget and the window are full before the first file ends. Labels that are told compile one loop, not two.
+    # The budget and the window are full before the first file ends. Announced labels compile one loop, not two.
     model = (*model, "--classes", ",".join(map(str, range(10))))
     for name, part in (("all", lines_of(150)), ("first", lines_of(60)), ("second", lines_of(90, 60))):
         (tmp_path / f"{name}.svm").write_text("".join(part))
@@ -194,8 +194,8 @@ def test_wrong_use(svm):
             in run("learn", data, *OPTIONS, "--save", svm / "m", "--save-every", text, code=2).stderr
         )
     for option in ("validate", "classes", "columns", "label", "weights", "format"):
-        told = run("learn", data, *OPTIONS, f"--{option}", "", code=2).stderr
-        assert f"'--{option}': it is empty; is the variable that holds it set?" in told
+        result = run("learn", data, *OPTIONS, f"--{option}", "", code=2).stderr
+        assert f"'--{option}': it is empty; is the variable that holds it set?" in result
     for command in (("learn", data, *OPTIONS, "--shuffle"), ("compare", data)):
         assert "'--seed': -1 is not in the range" in run(*command, "--seed", -1, code=2).stderr
     # Without an order to draw it would be ignored.
@@ -222,9 +222,9 @@ def test_a_file_that_is_not_there_is_noticed_before_the_first_row(svm, words, na
     names["BROKEN"].write_text("no row at all\n")
     MIRA().partial_fit(np.eye(2), [1, 2]).save(names["MODEL"])
     more = OPTIONS if words.startswith("learn") else ()
-    told = run(*(names.get(word, word) for word in words.split()), *more, code=1).stderr
-    assert str(names["NAME"]) in told
-    assert "broken.svm" not in told
+    result = run(*(names.get(word, word) for word in words.split()), *more, code=1).stderr
+    assert str(names["NAME"]) in result
+    assert "broken.svm" not in result
 
 
 def test_learning_the_same_files_once_more_is_said(svm):

@@ -26,9 +26,9 @@ def test_after_it_nothing_is_compiled(name, tmp_path):
         )  # fmt: skip
         return done.stdout
 
-    told = run("warm", name, "--jobs", "2")
-    assert f"{name}: " in told
-    assert "Ready after" in told
+    result = run("warm", name, "--jobs", "2")
+    assert f"{name}: " in result
+    assert "Ready after" in result
     ready = sorted(path.name for path in (tmp_path / "cache").rglob("*.nbc"))
     assert len(ready) > 5
     (tmp_path / "a.csv").write_text(CSV)

@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-c", "from ellipsoid.cli import main; main()"]
 NDJSON = "application/x-ndjson"
 
 
-# Pages are told more often than people need it: whoever waits for news waits the less.
+# Events come more often than in use, so that tests wait less for them.
 READY = """
 from importlib import import_module
 from ellipsoid.cli.startup import import_libraries
@@ -177,8 +177,8 @@ def model(shared, request):
     """A new model of the shared server: its address."""
     name = request.node.name.replace("[", "-").replace("]", "")[:60]
     name = "".join(letter if letter.isalnum() else "-" for letter in name)
-    status, told = shared.call("PUT", f"/v1/models/{name}", {"learner": "PassiveAggressive"})
-    assert status == 201, told
+    status, answer = shared.call("PUT", f"/v1/models/{name}", {"learner": "PassiveAggressive"})
+    assert status == 201, answer
     return f"/v1/models/{name}"
 
 

@@ -60,13 +60,13 @@ class Load:
                     self._open[who] = lines
                 body = "".join(json.dumps(line) + "\n" for line in lines).encode()
                 kind = NDJSON if batch else "application/json"
-                status, _, told = Server.ask(connection, "POST", f"{self.path}/learn", body, kind)
+                status, _, answer = Server.ask(connection, "POST", f"{self.path}/learn", body, kind)
                 if status == 200:
                     self._open.pop(who, None)
                     with self._lock:
                         self.acknowledged.update(int(line["x"][0]) for line in lines)
                 elif status not in (429, 503):
-                    self.faults.append(f"{status} {told}")
+                    self.faults.append(f"{status} {answer}")
         except (OSError, http.client.HTTPException):
             pass  # it was killed
         finally:
@@ -76,11 +76,11 @@ class Load:
         connection = self.server.connect(timeout=10)
         try:
             while self._going.is_set():
-                status, _, told = Server.ask(connection, "POST", f"{self.path}/predict", {"x": [1.0, who, 2.0, 3.0]})
+                status, _, answer = Server.ask(connection, "POST", f"{self.path}/predict", {"x": [1.0, who, 2.0, 3.0]})
                 if status == 200:
                     self.predictions += 1
                 elif status not in (409, 503):
-                    self.faults.append(f"{status} {told}")
+                    self.faults.append(f"{status} {answer}")
         except (OSError, http.client.HTTPException):
             pass
         finally:

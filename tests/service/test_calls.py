@@ -18,8 +18,8 @@ def test_a_model_is_made_once(shared):
     body = {"learner": "MIRA", "params": {"average": True}}
     assert shared.call("PUT", "/v1/models/twice", body)[0] == 201
     assert shared.call("PUT", "/v1/models/twice", dict(reversed(body.items())))[0] == 200
-    status, told = shared.call("PUT", "/v1/models/twice", {"learner": "MIRA"})
-    assert (status, told["title"]) == (409, "Conflict")
+    status, answer = shared.call("PUT", "/v1/models/twice", {"learner": "MIRA"})
+    assert (status, answer["title"]) == (409, "Conflict")
 
 
 def test_a_model_that_many_make_at_once_is_there_for_all(shared):
@@ -57,9 +57,9 @@ def test_a_model_that_many_make_at_once_is_there_for_all(shared):
     ],
 )
 def test_a_bad_model_is_refused_with_the_sentence_of_the_library(shared, body, word):
-    status, told = shared.call("PUT", "/v1/models/bad", body)
+    status, answer = shared.call("PUT", "/v1/models/bad", body)
     assert status == 422
-    assert word in told["detail"]
+    assert word in answer["detail"]
     assert shared.call("GET", "/v1/models/bad")[0] == 404
 
 
@@ -69,8 +69,8 @@ def test_a_committee_is_a_learner_like_others(shared, model):
     assert shared.call("PUT", several, made)[0] == 201
     assert shared.batch(f"{several}/learn", examples(8))[0] == 200
     assert shared.call("POST", f"{several}/predict", {"x": [1, 2, 3]})[1]["y"] in ("big", "small")
-    status, told = shared.call("GET", several)
-    assert (status, told["t"], bool(told["certificates"])) == (200, 8, True)
+    status, answer = shared.call("GET", several)
+    assert (status, answer["t"], bool(answer["certificates"])) == (200, 8, True)
     assert shared.call("GET", f"{several}/file")[0] == shared.call("GET", f"{several}/portrait")[0] == 200
     assert shared.call("PUT", f"{model}/challengers/several", made)[0] == 201
     assert shared.call("PUT", f"{model}/challengers/number", {"learner": "PassiveAggressiveRegressor"})[0] == 422
@@ -86,8 +86,8 @@ def test_examples_are_learned_and_predicted(shared, model):
         shared.call("POST", f"{model}/predict", {"x": each["x"]})[1]["y"] == each["y"] for each in examples(40, 60)
     )
     assert right > 25
-    status, told = shared.call("POST", f"{model}/predict", {"x": [1, 2, 3], "scores": True})
-    assert (status, told["t"], len(told["scores"])) == (200, 60, 1)
+    status, answer = shared.call("POST", f"{model}/predict", {"x": [1, 2, 3], "scores": True})
+    assert (status, answer["t"], len(answer["scores"])) == (200, 60, 1)
     known = shared.call("GET", model)[1]
     assert (known["t"], known["journal"], known["features"]) == (60, 60, 3)
     assert sorted(known["classes"]) == ["big", "small"]
@@ -131,16 +131,16 @@ def test_a_bad_line_refuses_its_batch(shared, model, line, status):
     shared.batch(f"{model}/learn", examples(10))
     good = [json.dumps(each).encode() for each in examples(4, 10)]
     bad = line if isinstance(line, bytes) else json.dumps(line).encode()
-    found, told = shared.call(
+    found, answer = shared.call(
         "POST", f"{model}/learn", b"\n".join([*good[:2], b"", bad, *good[2:]]), "application/x-ndjson"
     )
-    assert (found, told.get("line")) == (status, 4), told
-    assert "Traceback" not in told["detail"]
+    assert (found, answer.get("line")) == (status, 4), answer
+    assert "Traceback" not in answer["detail"]
     assert journal(shared, model) == 10
     if bad != b'{"x": [1, 2, 3], "y": 7}':
-        one, told = shared.call("POST", f"{model}/learn", bad)
+        one, answer = shared.call("POST", f"{model}/learn", bad)
         assert one in (400, 422)
-        assert "line" not in told
+        assert "line" not in answer
     assert shared.call("GET", model)[1]["t"] == 10
 
 
@@ -149,10 +149,10 @@ def test_a_batch_may_be_learned_in_part(shared, model):
     lines.append({"x": [0, 0, 2], "y": "big", "key": "a"})
     status, answer = shared.batch(f"{model}/learn?partial=true", lines)
     assert status == 200
-    told = [json.loads(line) for line in answer.splitlines()]
-    assert [each["status"] for each in told] == ["learned", "learned", "refused", "learned", "refused", "duplicate"]
-    assert [each["line"] for each in told] == [1, 2, 3, 4, 5, 6]
-    assert "3 numbers" in told[2]["detail"]
+    reply = [json.loads(line) for line in answer.splitlines()]
+    assert [each["status"] for each in reply] == ["learned", "learned", "refused", "learned", "refused", "duplicate"]
+    assert [each["line"] for each in reply] == [1, 2, 3, 4, 5, 6]
+    assert "3 numbers" in reply[2]["detail"]
     assert journal(shared, model) == 3
 
 
@@ -163,9 +163,9 @@ def test_what_the_learner_passes_over_is_told_of_a_batch_in_part_too(shared):
     keyed = [{**each, "key": f"k{i}"} for i, each in enumerate(examples(20))]
     assert shared.batch(f"{path}/learn", keyed)[0] == 200
     lines = [keyed[0], {"x": [1], "y": "big"}, examples(1)[0], {"x": [1, 1, 1], "y": "third"}, examples(1)[0]]
-    told = [json.loads(line) for line in shared.batch(f"{path}/learn?partial=true", lines)[1].splitlines()]
-    assert [each["status"] for each in told] == ["duplicate", "refused", "learned", "refused", "learned"]
-    assert told[3]["detail"]
+    answer = [json.loads(line) for line in shared.batch(f"{path}/learn?partial=true", lines)[1].splitlines()]
+    assert [each["status"] for each in answer] == ["duplicate", "refused", "learned", "refused", "learned"]
+    assert answer[3]["detail"]
 
 
 def test_a_key_is_learned_once(shared, model):
@@ -181,11 +181,11 @@ def test_a_key_is_learned_once(shared, model):
 
 def test_a_kept_example_waits_for_its_label(shared, model):
     shared.batch(f"{model}/learn", examples(20))
-    status, told = shared.call("POST", f"{model}/predict", {"x": [1, 2, 3], "keep": True})
+    status, answer = shared.call("POST", f"{model}/predict", {"x": [1, 2, 3], "keep": True})
     assert status == 200
-    again = {"x": [4, 5, 6], "keep": True, "id": told["id"]}
+    again = {"x": [4, 5, 6], "keep": True, "id": answer["id"]}
     assert shared.call("POST", f"{model}/predict", again)[0] == 409
-    truth = {"id": told["id"], "y": "big"}
+    truth = {"id": answer["id"], "y": "big"}
     assert shared.call("POST", f"{model}/labels", truth)[1]["learned"] == 1
     assert shared.call("POST", f"{model}/labels", truth)[1]["duplicates"] == 1
     assert shared.call("POST", f"{model}/predict", again)[0] == 409
@@ -213,9 +213,9 @@ def test_labels_of_a_batch_are_all_or_nothing(shared, model):
     assert shared.call("GET", model)[1]["kept"] == 3
     assert shared.call("POST", f"{model}/labels", {"id": "new", "y": "big"})[0] == 404
     truths = [{"id": "id0", "y": "big"}, {"id": "id1", "y": "small"}]
-    status, told = shared.batch(f"{model}/labels", [*truths, {"id": "nobody", "y": "big"}])
-    assert (status, told["line"]) == (404, 3)
-    status, told = shared.batch(f"{model}/labels", [truths[0], {"id": "id1", "y": 3}])
+    status, answer = shared.batch(f"{model}/labels", [*truths, {"id": "nobody", "y": "big"}])
+    assert (status, answer["line"]) == (404, 3)
+    status, answer = shared.batch(f"{model}/labels", [truths[0], {"id": "id1", "y": 3}])
     assert status == 422
     assert (journal(shared, model), shared.call("GET", model)[1]["kept"]) == (20, 3)
     assert shared.batch(f"{model}/labels", truths)[1]["learned"] == 2
@@ -248,8 +248,8 @@ def test_what_a_new_champion_cannot_judge_hides_no_other_question(shared, model)
     while shared.call("POST", f"{model}/promote", {"learner": "powers"})[0] != 200:
         pass
     for _ in range(2):
-        status, told = shared.call("GET", f"{model}/questions?limit=5")
-        assert (status, [each["id"] for each in told["questions"]], told["waiting"]) == (200, ["of 0.5"], 2)
+        status, answer = shared.call("GET", f"{model}/questions?limit=5")
+        assert (status, [each["id"] for each in answer["questions"]], answer["waiting"]) == (200, ["of 0.5"], 2)
 
 
 def test_a_learner_that_knows_where_it_doubts_asks_there_only(shared):
@@ -258,14 +258,14 @@ def test_a_learner_that_knows_where_it_doubts_asks_there_only(shared):
     assert shared.call("PUT", path, body)[0] == 201
     for x, y in (([1.0, 0.0], "yes"), ([-1.0, 0.0], "no"), ([0.8, 0.6], "yes")):
         assert shared.call("POST", f"{path}/learn", {"x": x, "y": y})[0] == 200
-    told = shared.call("POST", f"{path}/predict", {"x": [0.0, 1.0]})[1]
-    assert {told["certain"], told["ask"]} == {True, False}
+    answer = shared.call("POST", f"{path}/predict", {"x": [0.0, 1.0]})[1]
+    assert {answer["certain"], answer["ask"]} == {True, False}
 
 
 def test_a_challenger_learns_the_stream_and_can_be_promoted(shared, model):
     shared.batch(f"{model}/learn", examples(40))
-    status, told = shared.call("PUT", f"{model}/challengers/other", {"learner": "Perceptron"})
-    assert (status, len(told["learners"])) == (201, 2)
+    status, answer = shared.call("PUT", f"{model}/challengers/other", {"learner": "Perceptron"})
+    assert (status, len(answer["learners"])) == (201, 2)
     shared.batch(f"{model}/learn", examples(10, 40))
     for _ in range(500):
         other = shared.call("GET", model)[1]["learners"][1]
@@ -317,6 +317,6 @@ def test_what_is_asked_of_every_service(shared, model):
     text = shared.call("GET", "/metrics")[1].decode()
     assert f'ellipsoid_learned_examples{{model="{model.split("/")[-1]}"}} 5.0' in text
     assert 'ellipsoid_request_seconds_count{call="learn"}' in text
-    status, told = shared.call("GET", "/v1/nowhere")
-    assert (status, told["status"]) == (404, 404)
+    status, answer = shared.call("GET", "/v1/nowhere")
+    assert (status, answer["status"]) == (404, 404)
     assert shared.call("DELETE", model)[0] == 405

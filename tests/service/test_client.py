@@ -67,8 +67,8 @@ def test_a_challenger_learns_the_stream_and_is_promoted(client):
     client.promote("held", "rival")
 
     def rival():
-        (told,) = (each for each in client.show("held")["learners"] if each["name"] == "rival")
-        return told
+        (answer,) = (each for each in client.show("held")["learners"] if each["name"] == "rival")
+        return answer
 
     while rival()["lag"]:
         sleep(0.02)
@@ -106,10 +106,10 @@ def test_an_example_that_is_sent_again_is_kept_once(shared, client):
         with Client(shared.url) as unlucky:
             unlucky._http._transport = LossyWay()
             if many:
-                told = unlucky.predict_many("kept-once", [[1.0, 2.0, 3.0]] * 2, keep=True)
+                answer = unlucky.predict_many("kept-once", [[1.0, 2.0, 3.0]] * 2, keep=True)
             else:
-                told = [unlucky.predict("kept-once", [1.0, 2.0, 3.0], keep=True, id=None)]
-        assert len({each["id"] for each in told}) == len(told)
+                answer = [unlucky.predict("kept-once", [1.0, 2.0, 3.0], keep=True, id=None)]
+        assert len({each["id"] for each in answer}) == len(answer)
     assert client.show("kept-once")["kept"] == 3
 
 
@@ -216,10 +216,10 @@ def test_importances_of_rows_that_are_sent(shared, client, tmp_path):
     assert "13 rows were there already" in run("send", shared.url, "weighed", path, "--batch", 5).output
     assert client.show("weighed")["t"] == 13
     path.write_text("1 1 | a\n0 0 | a\n0 2.5 | b\n")
-    told = run("send", shared.url, "weighed", path, code=1).output
-    assert "row 3 of " in told
-    assert "weight 2.5" in told
-    assert "ellipsoid learn" in told
+    answer = run("send", shared.url, "weighed", path, code=1).output
+    assert "row 3 of " in answer
+    assert "weight 2.5" in answer
+    assert "ellipsoid learn" in answer
     assert client.show("weighed")["t"] == 13
 
 
@@ -237,10 +237,12 @@ def test_part_of_a_file_where_some_rows_do_not_count_was_sent_before(tmp_path):
 def test_another_learner_on_the_same_stream(shared, client, tmp_path):
     client.make("past", "PassiveAggressive")
     client.learn_many("past", examples(50))
-    told = run("replay", shared.folder, "past", "--until", 30, "--learner", "Perceptron", "--save", tmp_path / "other")
-    assert "30 examples of 50" in told.output
-    assert "champion" in told.output
-    assert "Perceptron" in told.output
+    answer = run(
+        "replay", shared.folder, "past", "--until", 30, "--learner", "Perceptron", "--save", tmp_path / "other"
+    )
+    assert "30 examples of 50" in answer.output
+    assert "champion" in answer.output
+    assert "Perceptron" in answer.output
     other = load(tmp_path / "other")
     assert (type(other).__name__, other.t_) == ("Perceptron", 30)
     run("replay", shared.folder, "past", "--until", 30, "--save", tmp_path / "then")
@@ -258,8 +260,8 @@ def test_a_replay_writes_nothing_into_the_store(shared, client, tmp_path):
     for option in ("--save", "--rows"):
         for target in (*before, shared.folder / "new", tmp_path / "link" / "lock"):
             if not target.is_dir():
-                told = run("replay", shared.folder, "safe", option, target, code=2).output
-                assert "is in the store itself: name a file elsewhere" in told
+                answer = run("replay", shared.folder, "safe", option, target, code=2).output
+                assert "is in the store itself: name a file elsewhere" in answer
     assert {path: path.stat().st_ino for path in shared.folder.iterdir()} == before
     for words in (("--save", tmp_path / "m"), ("--learner", "MIRA")):
         assert (
@@ -280,8 +282,8 @@ for missing, module in (("msgspec", "ellipsoid.service.http.tokens"), ("httpx", 
         print(error)
     del sys.modules[missing]
 """
-    told = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
-    assert told.split("\n")[:-1] == [
+    answer = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    assert answer.split("\n")[:-1] == [
         "a service needs msgspec: pip install 'ellipsoid[serve]'",
         "the client of a service needs httpx: pip install 'ellipsoid[serve]'",
     ]
@@ -306,10 +308,10 @@ class SecretServer(Server):
 
 def test_a_service_may_have_a_certificate_of_its_own_authority(tmp_path):
     key, own = tmp_path / "key.pem", tmp_path / "own.pem"
-    told = ["-subj", "/CN=ours", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2", "-nodes"]
-    told += ["-addext", "keyUsage=critical,digitalSignature,keyCertSign", "-newkey", "ec"]
-    told += ["-pkeyopt", "ec_paramgen_curve:prime256v1", "-keyout", str(key), "-out", str(own)]
-    if shutil.which("openssl") is None or subprocess.run(["openssl", "req", "-x509", *told], check=False).returncode:
+    answer = ["-subj", "/CN=ours", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2", "-nodes"]
+    answer += ["-addext", "keyUsage=critical,digitalSignature,keyCertSign", "-newkey", "ec"]
+    answer += ["-pkeyopt", "ec_paramgen_curve:prime256v1", "-keyout", str(key), "-out", str(own)]
+    if shutil.which("openssl") is None or subprocess.run(["openssl", "req", "-x509", *answer], check=False).returncode:
         pytest.skip("no openssl that makes certificates")
     server = SecretServer(tmp_path / "store", "--tls-key", key, "--tls-certificate", own)
     try:

@@ -1,4 +1,4 @@
-"""What pages are told: events that can be taken up again, a history that survives, questions that go back, reasons."""
+"""The data of the page: events that can be resumed, a history that survives restarts, questions and reasons."""
 
 import asyncio
 import json
@@ -62,10 +62,10 @@ def until(found, seconds=60.0):
 def test_events_tell_everything_once_and_then_what_changes(shared, model):
     name = model.split("/")[-1]
     watcher = Watcher(shared)
-    kind, number, told = watcher.next()
+    kind, number, answer = watcher.next()
     assert kind == "all"
-    assert told["role"] == "admin"
-    assert {"name", "journal", "learners"} <= set(next(m for m in told["models"] if m["name"] == name))
+    assert answer["role"] == "admin"
+    assert {"name", "journal", "learners"} <= set(next(m for m in answer["models"] if m["name"] == name))
     shared.batch(f"{model}/learn", examples(5))
     while learned_of(event := watcher.next()).get(name) != 5:
         assert event[0] == "change"
@@ -94,9 +94,9 @@ def test_the_head_of_events_has_an_end(shared):
 def test_pages_that_look_are_counted_when_the_first_event_is_sent():
     async def come_at_once():
         events = Events(SimpleNamespace(models={}))
-        told = [await events.watch(EVERYBODY, "") for _ in range(MOST_WATCHERS + 9)]
-        first = [await anext(each, None) for each in told]
-        for each in told:
+        answer = [await events.watch(EVERYBODY, "") for _ in range(MOST_WATCHERS + 9)]
+        first = [await anext(each, None) for each in answer]
+        for each in answer:
             await each.aclose()
         events.end()
         return len([each for each in first if each])
@@ -132,8 +132,8 @@ def test_history_and_counts_survive_a_kill(tmp_path):
         assert after["learners"][0]["t"] == before["learners"][0]["t"]
         assert after["learners"][0]["mistakes"] == before["learners"][0]["mistakes"]
         watcher = Watcher(server)
-        (told,) = watcher.next()[2]["models"]
-        assert (told["asked"], told["waiting"], told["answered"]) == (3, 3, 0)
+        (answer,) = watcher.next()[2]["models"]
+        assert (answer["asked"], answer["waiting"], answer["answered"]) == (3, 3, 0)
         code, _ = server.stop()
         assert code == 0
         watcher.close()
@@ -197,21 +197,21 @@ def test_a_learner_without_an_ellipsoid_has_no_shadow(shared, model):
 
 def test_pushes_of_a_linear_model_add_up_to_the_lead(shared, model):
     shared.batch(f"{model}/learn", examples(30))
-    told = shared.call("POST", f"{model}/predict", {"x": [0.5, 2.0, 3.0], "scores": True, "why": True})[1]
+    answer = shared.call("POST", f"{model}/predict", {"x": [0.5, 2.0, 3.0], "scores": True, "why": True})[1]
     (constant,) = shared.call("POST", f"{model}/predict", {"x": [0.0, 0.0, 0.0], "scores": True})[1]["scores"]
-    sign = 1.0 if told["scores"][0] > 0 else -1.0
-    assert np.isclose(told["why"]["lead"], abs(told["scores"][0]))
-    assert np.isclose(sum(each["push"] for each in told["why"]["pushes"]) + sign * constant, told["why"]["lead"])
-    assert {told["y"], told["why"]["rival"]} == {"big", "small"}
+    sign = 1.0 if answer["scores"][0] > 0 else -1.0
+    assert np.isclose(answer["why"]["lead"], abs(answer["scores"][0]))
+    assert np.isclose(sum(each["push"] for each in answer["why"]["pushes"]) + sign * constant, answer["why"]["lead"])
+    assert {answer["y"], answer["why"]["rival"]} == {"big", "small"}
 
 
 def test_named_features_and_words_have_reasons(shared):
     shared.call("PUT", "/v1/models/words", {"learner": "PassiveAggressive", "bits": 10})
     for text, y in (("cheap pills", "spam"), ("lunch at noon", "ham"), ("cheap watches", "spam"), ("noon", "ham")):
         shared.call("POST", "/v1/models/words/learn", {"x": {"text": text}, "y": y})
-    told = shared.call("POST", "/v1/models/words/predict", {"x": {"text": "cheap lunch"}, "why": True})[1]
-    pushes = {each["feature"]: each["push"] for each in told["why"]["pushes"]}
-    sign = 1.0 if told["y"] == "spam" else -1.0
+    answer = shared.call("POST", "/v1/models/words/predict", {"x": {"text": "cheap lunch"}, "why": True})[1]
+    pushes = {each["feature"]: each["push"] for each in answer["why"]["pushes"]}
+    sign = 1.0 if answer["y"] == "spam" else -1.0
     assert sign * pushes["cheap"] > 0 > sign * pushes["lunch"]
     weights = shared.call("GET", "/v1/models/words/portrait")[1]["weights"][0]
     assert {"cheap", "noon"} <= {each["feature"] for each in weights["heaviest"]}

@@ -35,9 +35,9 @@ def made(server):
 
 def stands(server):
     """The number of examples, and the model file."""
-    told = server.call("GET", PATH)[1]
-    assert told["t"] == told["journal"]
-    return told["t"], server.call("GET", f"{PATH}/file")[1]
+    answer = server.call("GET", PATH)[1]
+    assert answer["t"] == answer["journal"]
+    return answer["t"], server.call("GET", f"{PATH}/file")[1]
 
 
 def from_scratch(folder, tmp_path):
@@ -59,11 +59,11 @@ def test_a_full_disk_is_survived(tmp_path):
         server.batch(f"{PATH}/learn", examples(20))
         learned, start = 20, 20
         for _ in range(100):
-            status, told = server.batch(f"{PATH}/learn", examples(200, start))
+            status, answer = server.batch(f"{PATH}/learn", examples(200, start))
             if status != 200:
                 break
             learned, start = learned + 200, start + 200
-        assert (status, told["status"]) == (507, 507), told
+        assert (status, answer["status"]) == (507, 507), answer
         assert server.call("GET", "/readyz")[0] == 503
         assert server.call("POST", f"{PATH}/predict", {"x": [1, 2, 3]})[0] == 200
         assert server.call("GET", PATH)[1]["t"] == learned
@@ -90,12 +90,12 @@ def test_a_model_that_has_stopped_does_not_hide_that_others_are_ready(tmp_path):
                 store.execute(f"UPDATE {table} SET body = replace(body, '\"PassiveAggressive\"', '\"{OF_NUMBERS}\"')")
         server.start()
         assert server.call("PUT", "/v1/models/other", BODY)[0] == 201
-        status, told = server.call("GET", "/readyz")
-        assert (status, told["status"], list(told["stopped"])) == (200, "ready", ["m"])
-        reason = told["stopped"]["m"]
+        status, answer = server.call("GET", "/readyz")
+        assert (status, answer["status"], list(answer["stopped"])) == (200, "ready", ["m"])
+        reason = answer["stopped"]["m"]
         for call, body in (("learn", {"x": [1.0, 2.0], "y": 1}), ("predict", {"x": [1.0, 2.0]})):
-            status, told = server.call("POST", f"{PATH}/{call}", body)
-            assert (status, told["detail"]) == (503, f"the learner has stopped: {reason}")
+            status, answer = server.call("POST", f"{PATH}/{call}", body)
+            assert (status, answer["detail"]) == (503, f"the learner has stopped: {reason}")
         assert server.call("GET", PATH)[1]["journal"] == 2
 
 
@@ -194,8 +194,8 @@ def test_what_cannot_be_served_by_tls_is_a_wrong_option(tmp_path):
     path = tmp_path / "some.pem"
     path.write_text("no certificate\n")
     both = ["--tls-key", str(path), "--tls-certificate", str(path)]
-    told = CliRunner().invoke(main, ["serve", str(tmp_path / "store"), "--port", "0", *both])
-    assert (told.exit_code, "PEM" in told.output) == (2, True)
+    answer = CliRunner().invoke(main, ["serve", str(tmp_path / "store"), "--port", "0", *both])
+    assert (answer.exit_code, "PEM" in answer.output) == (2, True)
     assert not (tmp_path / "store").exists()
 
 
@@ -363,9 +363,9 @@ def test_two_services_do_not_share_a_store(tmp_path):
 def test_a_taken_port_is_told_before_anything_is_made(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        told = CliRunner().invoke(main, ["serve", str(tmp_path / "store"), "--port", str(port)])
-        assert told.exit_code == 1
-        assert f"port {port} (Address already in use): give another --port, or 0 for a free one" in told.output
+        answer = CliRunner().invoke(main, ["serve", str(tmp_path / "store"), "--port", str(port)])
+        assert answer.exit_code == 1
+        assert f"port {port} (Address already in use): give another --port, or 0 for a free one" in answer.output
         assert not (tmp_path / "store").exists()
         assert free_port("127.0.0.1", port, another=True) == 0
     assert free_port("127.0.0.1", port, another=False) == port

@@ -62,8 +62,8 @@ def test_roles_are_steps_of_a_ladder(guarded):
     [None, "Bearer", "Bearer nobody.abc", "Basic YTpi", "Bearer " + "a" * 500, "Bearer admin.", "Bearer \xff\xfe"],
 )
 def test_without_a_token_nothing_is_told(guarded, header):
-    status, told = guarded.call("GET", PATH, headers={} if header is None else {"authorization": header})
-    assert (status, sorted(told)) == (401, ["detail", "status", "title"])
+    status, answer = guarded.call("GET", PATH, headers={} if header is None else {"authorization": header})
+    assert (status, sorted(answer)) == (401, ["detail", "status", "title"])
     assert guarded.call("GET", "/healthz")[0] == 200
 
 
@@ -92,12 +92,12 @@ def test_a_token_that_is_removed_sees_no_more_events(guarded):
     token = add_token(path, "watching", "read")
     connection = guarded.connect(timeout=20)
     connection.request("GET", "/v1/events", headers=headed(token))
-    told = connection.getresponse()
-    while b"event: all" not in told.readline():
+    answer = connection.getresponse()
+    while b"event: all" not in answer.readline():
         pass
     remove_token(path, "watching")
     guarded.call("PUT", "/v1/models/news", CALLS["admin"][2], headers=headed(guarded.tokens["admin"]))
-    while line := told.readline():
+    while line := answer.readline():
         assert b"news" not in line
     connection.close()
 
@@ -136,9 +136,9 @@ def test_tokens_that_cannot_be_read_let_nobody_in_and_are_read_again(guarded):
     path = guarded.folder.parent / "tokens"
     whole = path.read_text()
     path.write_text(whole + "half a line")
-    status, told = guarded.call("GET", "/v1/models", headers=headed(guarded.tokens["read"]))
+    status, answer = guarded.call("GET", "/v1/models", headers=headed(guarded.tokens["read"]))
     path.write_text(whole)
-    assert (status, "tokens cannot be read" in told["detail"]) == (503, True)
+    assert (status, "tokens cannot be read" in answer["detail"]) == (503, True)
     assert guarded.call("GET", "/v1/models", headers=headed(guarded.tokens["read"]))[0] == 200
 
 
@@ -178,8 +178,8 @@ def test_a_host_that_others_reach_needs_tokens(tmp_path):
 
 
 def test_a_page_of_another_site_cannot_reach_a_service_without_tokens(shared, model):
-    status, told = shared.call("GET", "/v1/models", headers={"host": "evil.example:8000"})
-    assert (status, told["status"]) == (421, 421)
+    status, answer = shared.call("GET", "/v1/models", headers={"host": "evil.example:8000"})
+    assert (status, answer["status"]) == (421, 421)
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
         assert shared.call("POST", f"{model}/learn", examples(1)[0], kind)[0] == 415
     connection = shared.connect()
@@ -205,16 +205,16 @@ def test_what_looks_like_a_request_inside_another_is_none(shared, model, behind)
     where = urlsplit(shared.url)
     with socket.create_connection((where.hostname, where.port), timeout=20) as caller:
         caller.sendall(outer + behind)
-        told = b""
-        while not told.endswith(b"}"):
-            told += caller.recv(10_000)
-        assert b" 415 " in told
+        answer = b""
+        while not answer.endswith(b"}"):
+            answer += caller.recv(10_000)
+        assert b" 415 " in answer
         caller.sendall(inner)
         time.sleep(0.05)
         caller.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
-        told = caller.recv(10_000)
-        assert b"learned" not in told
-        assert b" 200 " in told or behind
+        answer = caller.recv(10_000)
+        assert b"learned" not in answer
+        assert b" 200 " in answer or behind
     assert shared.call("GET", model)[1]["journal"] == 0
 
 
@@ -230,11 +230,11 @@ def test_a_body_of_two_lengths_is_refused(shared, model, path, order):
     where = urlsplit(shared.url)
     with socket.create_connection((where.hostname, where.port), timeout=20) as caller:
         caller.sendall(f"POST {model}/{path} HTTP/1.1\r\n".encode() + plain + b"".join(lengths) + b"\r\n" + body)
-        told = b""
+        answer = b""
         while piece := caller.recv(10_000):
-            told += piece
-    assert told.startswith(b"HTTP/1.1 400 ")
-    assert told.count(b"HTTP/1.1") == 1
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1") == 1
     assert shared.call("GET", model)[1]["journal"] == 0
 
 
@@ -245,13 +245,13 @@ def test_names_are_plain(shared, name):
 
 def test_a_packed_body_is_told_from_a_broken_one(shared, model):
     for kind in ("application/json", NDJSON):
-        status, told = shared.call("POST", f"{model}/learn", b"\x1f\x8b", kind, {"content-encoding": "gzip"})
-        assert (status, "gzip" in told["detail"]) == (415, True)
+        status, answer = shared.call("POST", f"{model}/learn", b"\x1f\x8b", kind, {"content-encoding": "gzip"})
+        assert (status, "gzip" in answer["detail"]) == (415, True)
 
 
 def test_a_long_body_is_refused(shared, model):
-    status, told = shared.call("POST", f"{model}/learn", b" " * 5_000_000, NDJSON)
-    assert (status, told["status"]) == (413, 413)
+    status, reply = shared.call("POST", f"{model}/learn", b" " * 5_000_000, NDJSON)
+    assert (status, reply["status"]) == (413, 413)
     where = urlsplit(shared.url)
     caller = socket.create_connection((where.hostname, where.port))
     head = f"POST {model}/learn HTTP/1.1\r\nhost: localhost\r\ncontent-type: {NDJSON}\r\n"

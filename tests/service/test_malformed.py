@@ -65,8 +65,8 @@ def sound(server):
     """The server runs, and every model has learned its journal."""
     assert server.call("GET", "/readyz")[0] == 200
     for name in server.call("GET", "/v1/models")[1]["models"]:
-        told = server.call("GET", f"/v1/models/{name}")[1]
-        assert told["t"] == told["journal"]
+        answer = server.call("GET", f"/v1/models/{name}")[1]
+        assert answer["t"] == answer["journal"]
 
 
 def bodies_with_changed_bytes(server, count, seed):
@@ -77,14 +77,14 @@ def bodies_with_changed_bytes(server, count, seed):
     for _ in range(count):
         method, path, kind, body = chance.choice(BODIES)
         body = changed(chance, body)
-        status, _, told = Server.ask(connection, method, path, body, kind)
-        assert status < 500, (status, told, method, path, body)
-        assert status < 400 or (told["status"] == status and told["detail"]), (method, path, body)
+        status, _, answer = Server.ask(connection, method, path, body, kind)
+        assert status < 500, (status, answer, method, path, body)
+        assert status < 400 or (answer["status"] == status and answer["detail"]), (method, path, body)
         if status == 200 and path.startswith(PATH) and ("learn" in path or "labels" in path):
-            if isinstance(told, dict):
-                learned += told.get("learned", 0)
+            if isinstance(answer, dict):
+                learned += answer.get("learned", 0)
             else:
-                learned += sum(json.loads(line)["status"] == "learned" for line in told.splitlines())
+                learned += sum(json.loads(line)["status"] == "learned" for line in answer.splitlines())
         answers[status] = answers.get(status, 0) + 1
     connection.close()
     assert server.call("GET", PATH)[1]["journal"] == before + learned

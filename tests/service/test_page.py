@@ -64,8 +64,8 @@ def test_a_key_press_is_a_label_and_can_be_taken_back(browser, quiet):
         page.keyboard.press("2")
         visitor.until("() => document.querySelector('.learned').innerText === '31'")
         # What was taken back, and what was skipped, was not learned.
-        told = quiet.call("GET", path)[1]
-        assert (told["t"], told["kept"]) == (31, 3)
+        answer = quiet.call("GET", path)[1]
+        assert (answer["t"], answer["kept"]) == (31, 3)
 
 
 def test_two_browsers_never_get_the_same_question(browser, quiet):

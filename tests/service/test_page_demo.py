@@ -37,8 +37,8 @@ def demo(browser, tmp_path_factory):
 
 
 def half_length(visitor):
-    told = visitor.page.locator(".shadow canvas").get_attribute("aria-label")
-    return float(re.search(r"Half-lengths ([\d.e-]+)", told)[1])
+    answer = visitor.page.locator(".shadow canvas").get_attribute("aria-label")
+    return float(re.search(r"Half-lengths ([\d.e-]+)", answer)[1])
 
 
 def test_an_ellipsoid_shrinks_and_there_is_a_question(browser, demo):

@@ -164,10 +164,10 @@ def test_the_past_of_a_champion_that_began_later(store, tmp_path):
     for t in (45, 60, 50):
         if t == 50:
             shutil.rmtree(store.snapshots)
-        told = CliRunner().invoke(
+        answer = CliRunner().invoke(
             main, ["replay", str(store.folder), "m", "--until", str(t), "--save", str(tmp_path / str(t))]
         )
-        assert told.exit_code == 0, told.output
+        assert answer.exit_code == 0, answer.output
         assert (tmp_path / str(t)).read_bytes() == store.model_at("m", t)
 
 
@@ -192,7 +192,7 @@ def test_a_stop_does_not_wait_for_every_snapshot(tmp_path, monkeypatch):
         store.make_model(name, NewModel(learner="PassiveAggressive"))
         learn(store, name, examples(3))
         write = store.stream(name).champion.snapshots.write
-        store.stream(name).champion.snapshots.write = lambda *told, write=write: (time.sleep(0.1), write(*told))
+        store.stream(name).champion.snapshots.write = lambda *answer, write=write: (time.sleep(0.1), write(*answer))
     store.close()
     assert 1 <= len(list(store.snapshots.glob("*.model"))) <= 4
     again = Store(tmp_path / "store")
@@ -254,7 +254,7 @@ def test_a_new_champion_knows_all_that_was_acknowledged(store, monkeypatch):
 
 
 def test_what_was_sent_before_is_acknowledged_when_it_is_learned(store):
-    """Whoever sends a key again, as its answer is late, is told no earlier than whoever sent it first."""
+    """A request with the key of an example that is not learned yet is answered no earlier than the first one."""
     store.make_model("m", NewModel(learner="PassiveAggressive"))
     best = store.stream("m").champion
     publish, best.publish = best.publish, lambda: None
@@ -278,13 +278,13 @@ def test_what_waits_for_the_old_champion_is_told_by_the_new(store):
     stream = store.stream("m")
     first = stream.champion
     publish, first.publish = first.publish, lambda: None
-    told = threading.Thread(target=learn, args=(store, "m", examples(10)))
-    told.start()
+    answer = threading.Thread(target=learn, args=(store, "m", examples(10)))
+    answer.start()
     while stream.learners["other"].published.t < 10:
         time.sleep(0.001)
     store.promote("m", "other")
-    told.join(10)
-    assert not told.is_alive()
+    answer.join(10)
+    assert not answer.is_alive()
     first.publish = publish
 
 

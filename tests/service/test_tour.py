@@ -15,7 +15,7 @@ import pytest
 PAGE = Path(__file__).parents[2] / "docs" / "service.md"
 
 
-def told():
+def shown_commands():
     """The commands of the tour, each with the output that the page shows."""
     text = PAGE.read_text("utf-8")
     tour = text[text.index("<!-- tour -->") : text.index("<!-- end of tour -->")]
@@ -38,10 +38,10 @@ def test_the_tour_shows_what_the_page_shows(tmp_path):
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from ellipsoid.cli import main; main()" "$@"\n')
     program.chmod(0o755)
-    # A call that is never answered, and a server that never becomes ready, shall be told and not waited for.
+    # A call that is never answered, and a server that never becomes ready, must fail the test instead of blocking it.
     (tmp_path / ".curlrc").write_text("max-time = 30\n")
     script = ["set -m", "trap 'kill -9 $(jobs -p) 2>&-' EXIT"]
-    for number, (command, _) in enumerate(told()):
+    for number, (command, _) in enumerate(shown_commands()):
         command = command.replace("until curl", "for i in $(seq 300); do curl").replace(
             "; do sleep 0.2", " && break; sleep 0.2"
         )
@@ -63,9 +63,9 @@ def test_the_tour_shows_what_the_page_shows(tmp_path):
             process.wait()
     found = re.split(r"<\d+>\n", out.decode())[1:]
     checker = doctest.OutputChecker()
-    for (command, expected), got in zip(told(), found, strict=True):
+    for (command, expected), got in zip(shown_commands(), found, strict=True):
         assert checker.check_output(expected, got, doctest.ELLIPSIS), f"$ {command}\n{got}instead of\n{expected}"
-    assert len(told()) > 15
+    assert len(shown_commands()) > 15
 
 
 def test_every_promise_names_tests_that_exist():
