@@ -209,5 +209,5 @@ def fit_dual(run: Any, shards: list[list[Any]], rounds: int, checkpoint: Any, re
     inner = getattr(model, "learner_", model)
     dual_rounds.measured(inner, f"{checkpoint.digest[:8]}-{uuid4().hex[:8]}-gap")
     checkpoint.write(model, rounds, rounds, model.history_)
-    run.say(f"duality gap {inner.duality_gap_:.3g}, of a dual of {inner.dual_objective_:.6g}")
+    run.progress.line(f"duality gap {inner.duality_gap_:.3g}, of a dual of {inner.dual_objective_:.6g}")
     return model

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -74,43 +74,29 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     >>> model.t_ == 2 * len(y), model.shards_, bool(model.score(X, y) > 0.93)
     (True, 4, True)
     """
-    asked = FitOptions(shards, rounds, merge, weights, classes, n_features, checkpoint, resume, validate)
-    asked.check()
+    check_count("shards", shards)
+    check_count("rounds", 1 if rounds is None else rounds)
+    if weights not in ("uniform", *WEIGHTS):
+        raise ValueError(f"weights must be uniform, mistakes or updates, got {weights!r}")
+    if classes is not None and len(classes) < 2:
+        raise ValueError(f"classes must name two classes at least, got {list(classes)!r}")
+    if resume and checkpoint is None:
+        raise ValueError("resume needs checkpoint, the file of the run to go on with")
+    if checkpoint is not None:
+        # Now, not after hours of learning.
+        check_folder(checkpoint)
     check_options(options)
-    merge_kind(_unwrapped(learner, scale)[0], merge)
+    kind = merge_kind(_unwrapped(learner, scale)[0], merge)
     if validate is not None and is_regressor(learner):
         raise ValueError("validate counts wrong labels, and a regressor has none: score its model afterwards")
     more: dict[str, Any] = {"progress": progress, "label": label, "options": options, "scale": scale}
     with engine_of(client, workers) as engine:
-        return ShardedRun(learner, data, engine, block_bytes=block_bytes, **more).fit(asked)
-
-
-class FitOptions(NamedTuple):
-    """The options of ``fit`` that concern the rounds."""
-
-    shards: int
-    rounds: int | None
-    merge: str
-    weights: str
-    classes: Any
-    n_features: int | None
-    checkpoint: Any
-    resume: bool
-    validate: Any
-
-    def check(self) -> None:
-        """Raise for invalid options, before anything is read."""
-        check_count("shards", self.shards)
-        check_count("rounds", 1 if self.rounds is None else self.rounds)
-        if self.weights not in ("uniform", *WEIGHTS):
-            raise ValueError(f"weights must be uniform, mistakes or updates, got {self.weights!r}")
-        if self.classes is not None and len(self.classes) < 2:
-            raise ValueError(f"classes must name two classes at least, got {list(self.classes)!r}")
-        if self.resume and self.checkpoint is None:
-            raise ValueError("resume needs checkpoint, the file of the run to go on with")
-        if self.checkpoint is not None:
-            # Now, not after hours of learning.
-            check_folder(self.checkpoint)
+        run = ShardedRun(learner, data, engine, block_bytes=block_bytes, **more)
+        if checkpoint is not None:
+            _refuse_overwriting(checkpoint, [*(run.names or ()), *_names(validate)])
+            engine.folder = Path(checkpoint).absolute().parent
+        run.prepare(classes, n_features)
+        return run.fit(kind, shards, rounds, weights, checkpoint, resume, validate)
 
 
 class ShardedRun:
@@ -121,39 +107,36 @@ class ShardedRun:
         options: dict[str, Any] | None = None, scale: str | None = None, block_bytes: int = 16 << 20,
     ) -> None:  # fmt: skip
         self.learner, self.scaler = _unwrapped(learner, scale)
-        self.engine, self.report, self.options = engine, progress, dict(options or {})
+        self.engine, self.progress, self.options = engine, RunProgress(progress), dict(options or {})
         self.plan: Plan = make_plan(data, block_bytes, self.options, label)
         self.label, self.block_bytes = label, block_bytes
         self.names = None if self.plan.format is None else _names(data)
 
-    def fit(self, asked: FitOptions) -> Any:
-        """Survey the data, run the rounds, and return the model."""
-        if asked.checkpoint is not None:
-            _refuse_overwriting(asked.checkpoint, [*(self.names or ()), *_names(asked.validate)])
-            self.engine.folder = Path(asked.checkpoint).absolute().parent
-        kind = merge_kind(self.learner, asked.merge)
-        rounds = 1 if kind == REPLAY else asked.rounds or (1 if one_round_suffices(self.learner) else USUAL_ROUNDS)
-        self.prepare(asked.classes, asked.n_features)
-        shards = self.plan.deal(asked.shards)
-        self.progress = RunProgress(self.report, rounds, len(shards))
+    def fit(
+        self, kind: str, shards: int, rounds: int | None, weights: str, path: Any, resume: bool, validate: Any
+    ) -> Any:
+        """Run the rounds after `prepare`, and return the model; ``path`` is that of the checkpoint, or None."""
+        rounds = 1 if kind == REPLAY else rounds or (1 if one_round_suffices(self.learner) else USUAL_ROUNDS)
+        dealt = self.plan.deal(shards)
+        self.progress.expect(rounds, len(dealt))
         scaler = None
         if self.scaler is not None:
             scaler = (type(self.scaler).__name__, sorted(self.scaler.get_params().items()))
         digest = digest_of(
             self.plan.digest, type(self.learner).__name__, sorted(self.learner.get_params().items(), key=str), kind,
-            asked.weights, len(shards), self.classes, self.width, scaler,
+            weights, len(dealt), self.classes, self.width, scaler,
         )  # fmt: skip
-        checkpoint = Checkpoint(asked.checkpoint, digest, position_of(self.names, self.reading, self.plan.columns))
-        held = None if asked.validate is None else self.held_out(asked.validate)
+        checkpoint = Checkpoint(path, digest, position_of(self.names, self.reading, self.plan.columns))
+        held = None if validate is None else self.held_out(validate)
         if kind == DUAL:
             from .dual import fit_dual
 
-            return fit_dual(self, shards, rounds, checkpoint, asked.resume, held)
+            return fit_dual(self, dealt, rounds, checkpoint, resume, held)
         if kind == REPLAY:
             from .replay import Replaying
 
-            return self.run_rounds(Replaying(self, shards), rounds, checkpoint, asked.resume, held)
-        return self.run_rounds(Mixing(self, shards, kind, asked.weights), rounds, checkpoint, asked.resume, held)
+            return self.run_rounds(Replaying(self, dealt), rounds, checkpoint, resume, held)
+        return self.run_rounds(Mixing(self, dealt, kind, weights), rounds, checkpoint, resume, held)
 
     def prepare(self, classes: Any, n_features: int | None) -> None:
         """Survey the data for what all shards must agree on, and let the workers compile their code."""
@@ -168,13 +151,8 @@ class ShardedRun:
             _check_feature_names(self.scaler, rows, reset=True)
             rows = np.asarray(rows)
         self.start = initial_model(self.learner, self.classes, rows, self.width)
-        self.say("workers get their compiled code ready, which takes up to half a minute the first time")
+        self.progress.line("workers get their compiled code ready, which takes up to half a minute the first time")
         warm_workers(self.engine, self.start, self.plan.blocks[0], self.reading)
-
-    def say(self, text: str) -> None:
-        """Report a line of progress."""
-        if self.report is not None:
-            self.report(text)
 
     def wrapped(self, model: Any) -> Any:
         """The model with its scaler in front."""
@@ -198,7 +176,7 @@ class ShardedRun:
                     f"{first} or more, or begin anew, without resume"
                 )
             model = way.resumed(getattr(read, "learner_", read))
-            self.say(f"resumed after round {first}")
+            self.progress.line(f"resumed after round {first}")
         name = uuid4().hex[:8]
         if held is not None and history and history[-1]["error"] is None:
             # The previous call was interrupted during validation.

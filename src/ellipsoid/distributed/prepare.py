@@ -61,7 +61,7 @@ def _read_survey(run: Any, classes: Any, n_features: int | None, svmlight: bool,
     plan, options = run.plan, dict(run.plan.reading.options)
     # Read as if features were counted from 0: only all blocks together show whether they are.
     looking = replace(plan.reading, options={**options, "zero_based": True}) if svmlight else plan.reading
-    run.say(f"a first pass over {len(plan.blocks)} blocks finds labels and features")
+    run.progress.line(f"a first pass over {len(plan.blocks)} blocks finds labels and features")
     groups = plan.deal(min(len(plan.blocks), 64))
     # Names of tasks must be unique, since other drivers may use the same scheduler.
     tasks = [(blocks, looking, standard) for blocks in groups]
@@ -78,7 +78,7 @@ def _read_survey(run: Any, classes: Any, n_features: int | None, svmlight: bool,
         moments = np.pad(moments, ((0, 0), (0, found.width - moments.shape[1])))
         centre = bool(run.scaler.with_mean) and not hasattr(first_rows(plan, found.reading).X, "tocsr")
         run.scaler.restore({"width": found.width, "rows": total.rows, "centre": centre}, {"moments": moments})
-    run.say(f"{total.rows:,} rows, {len(found.classes)} classes, {found.width:,} features")
+    run.progress.line(f"{total.rows:,} rows, {len(found.classes)} classes, {found.width:,} features")
     return found
 
 

@@ -13,9 +13,12 @@ LINE_PAUSE = 2.0
 class RunProgress:
     """Calls a function such as ``print`` with lines on the progress of a run, unless it is None."""
 
-    def __init__(self, report: Callable[[str], Any] | None, rounds: int, shards: int) -> None:
-        self.report, self.rounds, self.shards = report, rounds, shards
-        self.round = 0
+    def __init__(self, report: Callable[[str], Any] | None) -> None:
+        self.report, self.round = report, 0
+
+    def expect(self, rounds: int, shards: int) -> None:
+        """How many rounds there will be, and shards in each."""
+        self.rounds, self.shards = rounds, shards
 
     def line(self, text: str) -> None:
         """Report a line."""

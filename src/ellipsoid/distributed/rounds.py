@@ -41,7 +41,9 @@ class Mixing(NamedTuple):
         run, count = self.run, len(self.shards)
         cap = cap_factor(run.learner, self.kind, count)
         if cap != 1.0 and run.progress.round == 0:
-            run.say(f"steps are capped at {cap:g} times C on each of {count} shards, and so at C in their mixture")
+            run.progress.line(
+                f"steps are capped at {cap:g} times C on each of {count} shards, and so at C in their mixture"
+            )
         jobs = [Job(i, blocks, run.reading, cap, count == 1) for i, blocks in enumerate(self.shards)]
         sent = run.engine.send(start, key=f"model-{name}")
         leaves, counts = run_jobs(run.engine, jobs, sent, learn_shard, name, run.progress.shard)
