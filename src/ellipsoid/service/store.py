@@ -75,7 +75,7 @@ class Store:
         # Called once when a learner finds the journal damaged.
         self.damaged: Callable[[str], None] = lambda what: None
         self._stop = threading.Event()
-        self._housekeeper = threading.Thread(target=self._keep_house, name="ellipsoid housekeeping", daemon=True)
+        self._housekeeper = threading.Thread(target=self._housekeeping_loop, name="ellipsoid housekeeping", daemon=True)
         try:
             self.journal = Journal(
                 self.folder / JOURNAL, most_waiting=self.options.queue, group_seconds=self.options.group_seconds
@@ -283,7 +283,7 @@ class Store:
 
     # -- housekeeping ------------------------------------------------------------------------------------------
 
-    def _keep_house(self) -> None:
+    def _housekeeping_loop(self) -> None:
         while not self._stop.wait(1.0):
             try:
                 run_housekeeping(self)
