@@ -1,4 +1,4 @@
-"""A committee of learners, weighed by what they have said so far, for streams that change."""
+"""A committee of learners, weighted by how well each has predicted so far, for streams that change."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -52,7 +52,7 @@ class Committee(Observable, MetaLearner):
     rate : float, or "adaptive"
         How fast weights move. "adaptive", with ``share=0``, is AdaHedge, for streams that do not change.
     mix : {"votes", "margins"}
-        A member says its label, or its scores less the highest of them, down to -1.
+        A member votes for its label, or by its scores less the highest of them, down to -1.
     grow_features : bool
         Let a wider X add features in mid-stream, to all members.
     random_state : the seed of ``fit`` and of the members, unless None
@@ -80,7 +80,8 @@ class Committee(Observable, MetaLearner):
     """
 
     _learned_name = "_core"
-    _weighs_what_was_said = True  # so that a scaler must show rows also as it scaled them before it knew them
+    # Members are judged by rows as a scaler scaled them before it knew them, and learn them as it scales them after.
+    _needs_early_rows = True
 
     def __init__(
         self, learners: Any = None, *, share: Any = 1e-3, rate: Any = 0.25, mix: str = "votes",
@@ -139,8 +140,8 @@ class Committee(Observable, MetaLearner):
         labels = labels_of(y, _count(X), sets=False)
         observer = watch if callable(watch) else None
         with weights.row_numbers_before_dropping(sample_weight):
-            told = self._learn_rows(council, X, labels, classes, weight, shown=shown, names=names, observer=observer)
-        return cast_labels(told, self.classes_.dtype)
+            labels = self._learn_rows(council, X, labels, classes, weight, shown=shown, names=names, observer=observer)
+        return cast_labels(labels, self.classes_.dtype)
 
     def _learn_rows(
         self, council: Council, X: Any, y: NDArray[Any], classes: Any, weight: Floats, *, shown: Any = None,
@@ -149,13 +150,13 @@ class Committee(Observable, MetaLearner):
         """Learn rows block by block; what was learned is kept, also where it is broken off."""
         shown = None if shown is None else indexable(shown)
         if not are_named(X):
-            council.examine(X, y, classes, weight)
-        told, before = np.empty(len(y), dtype=object), council.rounds
+            council.check_call(X, y, classes, weight)
+        predicted, before = np.empty(len(y), dtype=object), council.rounds
 
         def learn(part: slice) -> None:
             rows, seen = _part(X, part), None if shown is None else _part(shown, part)
             own = weight[part] if len(weight) else NO_WEIGHTS
-            told[part] = council.learn_block(
+            predicted[part] = council.learn_block(
                 seen, rows, y[part], classes if part.start == 0 else None, names, own, observer
             )
             self._keep(council)
@@ -167,7 +168,7 @@ class Committee(Observable, MetaLearner):
             if not council.broken:
                 add_progress_note(error, council.rounds - before, len(y), council.rounds)
             raise
-        return told
+        return predicted
 
     def _learn_shown(self, shown: Any, x: Any, y: Any, weight: float = 1.0) -> None:
         """Learn one example; members are judged by what it was ``shown`` as, before a scaler knew it."""
@@ -188,15 +189,16 @@ class Committee(Observable, MetaLearner):
             return False
         code = council.labels.index.get(y) if type(y) in LABEL_TYPES else None
         single = type(x) is dict or (type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (self.n_features_in_,))
-        if code is None or len(council.labels) < 2 or council.risky or not (council.plain and council.votes and single):
+        quick = council.plain and council.whole_votes and not council.risky and single
+        if code is None or len(council.labels) < 2 or not quick:
             return False
-        said, codes = council.votes_on(x if shown is None else shown), np.array([code])
+        votes, codes = council.votes_for_one(x if shown is None else shown), np.array([code])
 
         def learn() -> None:
             try:
                 for member in council.members:
                     member.learn_one(x, y)
-                council.mixture.learn(said, codes, len(council.labels), NO_WEIGHTS, council.tally)
+                council.mixture.learn(votes, codes, len(council.labels), NO_WEIGHTS, council.tally)
             except BaseException as error:
                 council.stop_if_out_of_step(error)
                 raise
@@ -272,10 +274,10 @@ class Committee(Observable, MetaLearner):
     def predict_one(self, x: Any) -> Any:
         """The label predicted for one example."""
         council = self._learned()
-        if not council.votes:
+        if not council.whole_votes:
             shares = council.decide(lambda member: score_matrix(member._decision_of_one(x)))[0]
         else:
-            shares = council.mixture.scores(council.votes_on(x))[0]
+            shares = council.mixture.scores(council.votes_for_one(x))[0]
         return council.labels.values[int(shares.argmax())]
 
     # -- what was learned --------------------------------------------------------------------------------------
@@ -302,10 +304,10 @@ class Committee(Observable, MetaLearner):
             raise ValueError(f"comparator must be a number of switches from 0 to {SWITCHES}, got {comparator!r}")
         bound = float(bounds[switches])
         which = "member" if switches == 0 else f"sequence of members with {switches} switches"
-        told = f"always: the best {which} lost {losses[switches]:.6g}"
+        condition = f"always: the best {which} lost {losses[switches]:.6g}"
         weighed = council.tally[tallies.MISTAKES] + council.tally[tallies.EXCESS]
-        loss = Certificate("loss of the committee", float(mixture.numbers[OWN_LOSS]), bound, told)
-        return [Certificate("mistakes", float(weighed), bound, told), loss]
+        loss = Certificate("loss of the committee", float(mixture.numbers[OWN_LOSS]), bound, condition)
+        return [Certificate("mistakes", float(weighed), bound, condition), loss]
 
 
 # What a committee has learned, by the name of the attribute.

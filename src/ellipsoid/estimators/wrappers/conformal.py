@@ -21,7 +21,7 @@ from .wrapper import ObservingWrapper, score_matrix
 class Conformal(ObservingWrapper):
     """A learner with sets: labels, or an interval, that hold the truth in a given share of all rows, on any stream.
 
-    Each set is made before its label is known, of what was odd about the last rows; and after every miss sets become
+    Each set is made before its label is known, from how badly the last rows fitted; after every miss sets become
     larger, after every hit smaller. So the share of misses comes to ``miscoverage`` whatever the stream does, also one
     that changes, or was made by an enemy: ``certificates`` says how near it must be by now. That is a statement about
     the long run. ``CELLIP.certain`` is one about a single row, under an assumption.
@@ -214,7 +214,7 @@ class Conformal(ObservingWrapper):
 
 
 class _ConformityObserver(PendingScores):
-    """A conformity that is shown what a learner scores, and notes what it made of each row."""
+    """The conformity as an observer of its learner's scores; it keeps what was predicted of each row."""
 
     def __init__(self, conformity: Conformity) -> None:
         super().__init__(self)
@@ -226,17 +226,17 @@ class _ConformityObserver(PendingScores):
 
     def __call__(self, learner: Any, scores: Floats, codes: NDArray[Any]) -> None:
         if learner.numbers:
-            told = scores[:, 0].copy()
-            self.predicted.append(told)
-            self.thresholds.append(self.companion.learn_numbers(told, np.ascontiguousarray(codes, dtype=np.float64)))
+            numbers = scores[:, 0].copy()
+            self.predicted.append(numbers)
+            self.thresholds.append(self.companion.learn_numbers(numbers, np.ascontiguousarray(codes, dtype=np.float64)))
             return
         known, rows = len(learner.labels), np.arange(len(scores))
-        odd = nonconformities(scores, known)
-        self.predicted.append(odd.argmin(axis=1) if known else np.full(len(scores), -1))
+        values = nonconformities(scores, known)
+        self.predicted.append(values.argmin(axis=1) if known else np.full(len(scores), -1))
         if known < 2 or len(codes) == 0:
             thresholds = np.full(len(scores), self.companion.threshold)
         else:
-            thresholds = self.companion.learn(np.ascontiguousarray(odd[rows, codes]))
-        sets = odd <= thresholds[:, np.newaxis]
+            thresholds = self.companion.learn(np.ascontiguousarray(values[rows, codes]))
+        sets = values <= thresholds[:, np.newaxis]
         self.sizes.append(sets.sum(axis=1))
         self.held.append(sets[rows, codes] if len(codes) else np.zeros(len(scores), dtype=np.bool_))

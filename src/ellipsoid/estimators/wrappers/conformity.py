@@ -6,7 +6,7 @@ or a <= 0, and lower than all where a >= 1. After each row
 
     a <- a + rate (miscoverage - miss),     miss = 1 where the row's nonconformity was above q,
 
-of a number where it was outside the interval that was told, whose ends are rounded.
+or, of a number, where it was outside its interval, whose ends are rounded.
 
 So a stays within rate of [0, 1], and since it is the sum of its moves, on every stream whatsoever
 
@@ -29,7 +29,7 @@ from ellipsoid.representation.table_protocol import Floats, owning
 LEVEL, MISSES, JUDGED = range(3)
 NO_NUMBERS = np.zeros(0)
 # Scores beyond this are as large as it: a file holds no infinite number.
-LARGEST_ODDITY = 1e300
+LARGEST_SCORE = 1e300
 
 
 @helper()
@@ -45,22 +45,22 @@ def quantile(ordered: Any, held: int, level: float) -> float:
 
 @compiled
 def conform(
-    odd: Any, told: Any, truth: Any, miscoverage: float, rate: float, recent: Any, ordered: Any, numbers: Any,
+    values: Any, predicted: Any, truth: Any, miscoverage: float, rate: float, recent: Any, ordered: Any, numbers: Any,
     thresholds: Any,
 ) -> Any:  # fmt: skip
     """Judge the rows one after the other; ``thresholds`` takes what each was held against.
 
-    Of numbers there is what was ``told`` of each and the ``truth``; of labels there is neither.
+    ``values`` are their nonconformities. Of numbers there are also the ``predicted`` and the true ones.
     """
     size = recent.shape[0]
-    for t in range(odd.shape[0]):
+    for t in range(values.shape[0]):
         judged = int(numbers[JUDGED])
         held = min(judged, size)
         q = quantile(ordered, held, numbers[LEVEL])
         thresholds[t] = q
-        miss = 1.0 if odd[t] > q else 0.0
-        if told.shape[0] > 0:
-            miss = 0.0 if told[t] - q <= truth[t] and truth[t] <= told[t] + q else 1.0
+        miss = 1.0 if values[t] > q else 0.0
+        if predicted.shape[0] > 0:
+            miss = 0.0 if predicted[t] - q <= truth[t] and truth[t] <= predicted[t] + q else 1.0
         numbers[LEVEL] += rate * (miscoverage - miss)
         numbers[MISSES] += miss
         place = judged % size
@@ -70,11 +70,11 @@ def conform(
             for i in range(low, held - 1):
                 ordered[i] = ordered[i + 1]
             held -= 1
-        recent[place] = odd[t]
-        at = np.searchsorted(ordered[:held], odd[t])
+        recent[place] = values[t]
+        at = np.searchsorted(ordered[:held], values[t])
         for i in range(held, at, -1):
             ordered[i] = ordered[i - 1]
-        ordered[at] = odd[t]
+        ordered[at] = values[t]
         numbers[JUDGED] += 1.0
     return np.int64(0)
 
@@ -88,20 +88,21 @@ class Conformity:
         self.ordered: Floats = np.zeros(window)
         self.numbers: Floats = np.array([self.miscoverage, 0.0, 0.0])
 
-    def learn(self, odd: Floats, told: Floats = NO_NUMBERS, truth: Floats = NO_NUMBERS) -> Floats:
+    def learn(self, values: Floats, predicted: Floats = NO_NUMBERS, truth: Floats = NO_NUMBERS) -> Floats:
         """Judge rows of these nonconformities; returns the thresholds that they were held against."""
-        thresholds = np.empty(len(odd))
-        args = (odd, told, truth, self.miscoverage, self.rate, self.recent, self.ordered, self.numbers, thresholds)
+        thresholds = np.empty(len(values))
+        args = (values, predicted, truth, self.miscoverage, self.rate, self.recent, self.ordered, self.numbers,
+                thresholds)  # fmt: skip
         call(conform, *args)
         return thresholds
 
-    def learn_numbers(self, told: Floats, truth: Floats) -> Floats:
-        """Judge rows by the intervals around what was told of them; returns half their widths."""
-        odd = np.abs(truth - told)
-        # A distance from which the number is not reached again, of rounding, is not yet as odd as the number.
-        short = (truth < told - odd) | (truth > told + odd)
-        odd[short] += np.spacing(np.maximum(odd, np.maximum(np.abs(told), np.abs(truth))))[short]
-        return self.learn(odd, told, truth)
+    def learn_numbers(self, predicted: Floats, truth: Floats) -> Floats:
+        """Judge rows by the intervals around the predicted numbers; returns half their widths."""
+        values = np.abs(truth - predicted)
+        # Where a rounded distance does not reach the number, the number is farther off than that.
+        short = (truth < predicted - values) | (truth > predicted + values)
+        values[short] += np.spacing(np.maximum(values, np.maximum(np.abs(predicted), np.abs(truth))))[short]
+        return self.learn(values, predicted, truth)
 
     @property
     def threshold(self) -> float:
@@ -151,7 +152,7 @@ def nonconformities(scores: Floats, known: int) -> Floats:
     """
     if known < 2:
         return np.full((len(scores), known), -inf)
-    scores = np.clip(scores, -LARGEST_ODDITY, LARGEST_ODDITY)
+    scores = np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE)
     if known == 2:
         lead = scores.reshape(-1, 1)
         return np.hstack([lead, -lead])

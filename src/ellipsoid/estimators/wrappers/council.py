@@ -1,12 +1,12 @@
-"""The learned state of a `Committee`: its members and their weights, and how all of them learn the same rows.
+"""The learned state of a `Committee`: its members, their weights, and how all of them learn the same rows.
 
-Every member sees the rows in one pass of its own, and notes what it would have said of each before; a small loop then
-goes over these notes and moves the weights. That is done for a block of rows at a time. An interrupt waits for the end
-of the block, so that all members know the same rows. Some members may fail in the middle of one, because of a kernel or
-a version space that is to raise: then all members are copied before each block. Others learn a block side by side, each
-in one thread; no bit depends on how many threads there are. They too can fail, where memory is full. So where a block
-takes much longer than to write all members down, that is done before it; and a committee whose members were left at
-different rows goes no further.
+Every member learns a block of rows in a pass of its own, and records its votes on each row before that row was learned;
+a compiled loop then goes over these votes and moves the weights. An interrupt is answered at the end of a block, so
+that all members know the same rows. Members with a kernel, and those that raise when their version space is empty, may
+fail in the middle of a block: then all members are copied before each block. Other members learn a block side by side,
+each in one thread; the result does not depend on the number of threads. They too can fail, when memory is full. So all
+members are pickled before any block that takes much longer than pickling them; and a committee whose members were left
+at different rows refuses to go on.
 """
 
 import copy
@@ -32,12 +32,12 @@ from ..state.interruption import put_note
 from ..state.predict_then_learn import Observer
 from .mixture import Mixture
 
-# Rows of a block, where they are short and labels are few, and numbers that it may hold.
+# The most rows of a block, and the most numbers.
 BLOCK_ROWS, BLOCK_NUMBERS = 16384, 1 << 21
-# Multiplications that a member could do in the time of a short row.
+# Times are measured in multiplications. A member needs this many for a row beside those for the row's values.
 ROW_EFFORT = 600.0
-# Multiplications in the time of writing down a member of no size, and a byte of one: members of many bytes have
-# matrices, and take longer for a row than was said. And what part of its block's time all the writing may take.
+# Pickling takes so many for each member and for each byte (members of many bytes have matrices, and rows take longer
+# than estimated here); and it may take this share of the time of the block that follows.
 WRITING_EFFORT, BYTE_EFFORT, WRITING_SHARE = 60000.0, 0.25, 0.04
 BROKEN = (
     "a member of the committee failed where the others did not, and they no longer know the same rows: "
@@ -46,14 +46,14 @@ BROKEN = (
 
 
 class Ballot:
-    """What one member says of rows: a number from 0 to 1 for each label that was known when a row came."""
+    """An observer that collects the votes of one member: for each row, one for each label known when the row came."""
 
-    def __init__(self, votes: bool) -> None:
-        self.votes = votes
+    def __init__(self, whole: bool) -> None:
+        self.whole = whole
         self.parts: list[Floats] = []
 
     def __call__(self, learner: Any, scores: Floats, codes: Codes) -> None:
-        self.parts.append(opinions(scores, len(learner.labels), self.votes))
+        self.parts.append(votes_of(scores, len(learner.labels), self.whole))
 
     def rows(self, start: int, stop: int, known: int) -> Floats:
         """The rows of a range in which so many labels were known."""
@@ -70,12 +70,12 @@ class Ballot:
         return found
 
 
-def opinions(scores: Floats, known: int, votes: bool) -> Floats:
-    """Scores of rows as numbers from 0 to 1, of which the highest is 1.
+def votes_of(scores: Floats, known: int, whole: bool) -> Floats:
+    """Votes for each label, from scores of rows: the highest score gets 1, others less, and nothing if ``whole``.
 
-    >>> opinions(np.array([[0.0, 0.25, -3.0]]), 3, votes=False)
+    >>> votes_of(np.array([[0.0, 0.25, -3.0]]), 3, whole=False)
     array([[0.75, 1.  , 0.  ]])
-    >>> opinions(np.array([[0.5], [-0.5]]), 2, votes=True)
+    >>> votes_of(np.array([[0.5], [-0.5]]), 2, whole=True)
     array([[0., 1.],
            [1., 0.]])
     """
@@ -84,7 +84,7 @@ def opinions(scores: Floats, known: int, votes: bool) -> Floats:
     if known == 2:
         lead = scores.reshape(-1)
         high = lead > 0.0
-        if not votes:
+        if not whole:
             with np.errstate(invalid="ignore"):
                 other = np.maximum(0.0, 1.0 - np.abs(lead))
             return np.stack([np.where(high, other, 1.0), np.where(high, 1.0, other)], axis=1)
@@ -92,7 +92,7 @@ def opinions(scores: Floats, known: int, votes: bool) -> Floats:
         found[:, 1] = high
         found[:, 0] = 1.0 - found[:, 1]
         return found
-    if not votes:
+    if not whole:
         with np.errstate(invalid="ignore", over="ignore"):
             return np.maximum(0.0, 1.0 + (scores - scores.max(axis=1, keepdims=True)))
     found = np.zeros((len(scores), known))
@@ -110,7 +110,7 @@ def default_family() -> list[Any]:
 
 
 class Council:
-    """Members, their weights, and the counts of the committee; beside it what other estimators ask of a learner."""
+    """Members, their weights, and the counts of the committee; and what wrappers use of a `Learner`."""
 
     # A single score is twice what it adds to the second label.
     half = 0.5
@@ -118,9 +118,9 @@ class Council:
     scores_in_loop = False
     fast = named = None
 
-    def __init__(self, members: list[Any], mixture: Mixture, votes: bool) -> None:
-        self._members, self.mixture, self.votes = members, mixture, votes
-        # Are members at different rows? And bytes of all of them, when they were last written down.
+    def __init__(self, members: list[Any], mixture: Mixture, whole_votes: bool) -> None:
+        self._members, self.mixture, self.whole_votes = members, mixture, whole_votes
+        # Whether members are at different rows; and the bytes of all members when they were last pickled.
         self.broken, self.size = False, 0.0
         self.tally = np.zeros(tallies.SIZE)
         # Rows that a member has learned beyond those of the committee: in the passes of ``fit``.
@@ -131,7 +131,7 @@ class Council:
 
     @property
     def members(self) -> list[Any]:
-        """Those that learn; nobody gets at them once they have fallen out of step."""
+        """The members; an error once they are at different rows."""
         if self.broken:
             raise RuntimeError(BROKEN)
         return self._members
@@ -144,7 +144,7 @@ class Council:
 
     @property
     def first(self) -> Any:
-        """What the first member knows: the same labels and features as all."""
+        """The learned state of the first member, whose labels and features are those of all."""
         member = self.members[0]
         return getattr(member, "learner_", member).__dict__.get("_core")
 
@@ -175,8 +175,8 @@ class Council:
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def examine(self, X: Any, y: Any, classes: Any, weight: Floats) -> None:
-        """Raise ``ValueError`` where a member would refuse the rows; members that differ in numbers only, ask one."""
+    def check_call(self, X: Any, y: Any, classes: Any, weight: Floats) -> None:
+        """Raise ``ValueError`` if a member would refuse the rows; of members that differ in numbers one is asked."""
         asked: set[Any] = set()
         for member in self.members:
             if not isinstance(member, OnlineClassifier):
@@ -201,13 +201,13 @@ class Council:
         announced = [] if classes is None or self.first is not None else np.asarray(classes).tolist()
         before = Labels([*self.labels.values, *announced])
         codes, fresh = before.encode(y)
-        bring_back = self._mark(self._effort(X, len(y)))
-        ballots = [Ballot(self.votes) for _ in self.members]
+        bring_back = self._snapshot(self._effort(X, len(y)))
+        ballots = [Ballot(self.whole_votes) for _ in self.members]
         try:
             self._learn_members((shown, X, y, classes, names, weight), ballots)
             return self._weigh(ballots, codes, fresh, before, weight, observer)
         except BaseException as error:
-            # Those before the one that failed have learned the block, which nobody shall have.
+            # Other members have learned the block, and the one that failed has not.
             try:
                 self._members, self.mixture, self.tally = bring_back()
             finally:
@@ -218,8 +218,11 @@ class Council:
         """Multiplications that all members could do in the time that n rows take them."""
         return n * len(self.members) * (ROW_EFFORT + _values_in_row(X, n))
 
-    def _mark(self, effort: float) -> Callable[[], tuple[list[Any], Mixture, Floats]]:
-        """What brings back members, weights and counts; as they then are, where a copy is too dear for such a block."""
+    def _snapshot(self, effort: float) -> Callable[[], tuple[list[Any], Mixture, Floats]]:
+        """A function that returns members, weights and counts as they are now.
+
+        If a copy takes too long for such a block it returns them as they are when it is called.
+        """
         now = self.members, self.mixture, self.tally
         if self.risky:
             kept = copy.deepcopy(now)
@@ -236,14 +239,14 @@ class Council:
         return lambda: pickle.loads(written)
 
     def stop_if_out_of_step(self, error: BaseException) -> None:
-        """After a failure: each member is that of whole rows; if these are not the same for all, refuse to go on."""
+        """After a failure: if members have learned different numbers of rows, refuse to go on."""
         rows = self.rounds + self.ahead
         if self.rounds and [member.t_ for member in self._members] != rows.tolist():
             self.broken = True
             put_note(error, BROKEN)
 
     def _learn_members(self, rows: tuple[Any, ...], ballots: list[Ballot]) -> None:
-        """Let all members learn rows, on as many threads as BLAS would use; the first that fails is the one to tell."""
+        """Let all members learn rows, on as many threads as BLAS would use; raise the error of the first failure."""
         waiting, failed, count = iter(range(len(ballots))), {}, 1 if self.risky else len(ballots)
         effort = self._effort(rows[1], len(rows[2]))
         several = threads_for(count, effort) > 1
@@ -262,7 +265,7 @@ class Council:
             raise failed[min(failed)]
 
     def learn_member(self, member: Any, rows: tuple[Any, ...], ballot: Ballot) -> None:
-        """Let one member learn rows, and note what it said of them."""
+        """Let one member learn rows, and collect its votes on them."""
         shown, X, y, classes, names, weight = rows
         if isinstance(member, OnlineClassifier):
             own = weight if len(weight) else None
@@ -275,55 +278,55 @@ class Council:
         observer: Observer | None,
     ) -> NDArray[Any]:  # fmt: skip
         values: list[Any] = list(before.values)
-        told = np.empty(len(codes), dtype=object)
+        predicted = np.empty(len(codes), dtype=object)
         start = 0
         for row, label in [*fresh, (len(codes), None)]:
             stop, known = min(row + 1, len(codes)), len(values)
             if start < stop:
-                said = np.stack([ballot.rows(start, stop, known) for ballot in ballots])
+                votes = np.stack([ballot.rows(start, stop, known) for ballot in ballots])
                 own = weight[start:stop] if len(weight) else NO_WEIGHTS
-                foretold, scores = self.mixture.learn(said, codes[start:stop], known, own, self.tally)
-                told[start:stop] = np.array([*values, None], dtype=object)[foretold]
+                winners, scores = self.mixture.learn(votes, codes[start:stop], known, own, self.tally)
+                predicted[start:stop] = np.array([*values, None], dtype=object)[winners]
                 if observer is not None:
                     self._show(observer, scores, codes[start:stop], known)
             start = stop
             values.append(label)
-        return told
+        return predicted
 
     def _show(self, observer: Observer, scores: Floats, codes: Codes, known: int) -> None:
-        """Show scores to who asks for them; of a row that brings a label, without its label."""
+        """Hand scores to an observer; those of a row that brings a new label without its label."""
         if known == 2:
             scores = np.ascontiguousarray(scores[:, 1:] - scores[:, :1])
         elif known < 2:
             scores = np.zeros((len(codes), 1))
         old = len(codes) - int(len(codes) > 0 and codes[-1] >= known)
         if old:
-            observer(_Seen(known), scores[:old], codes[:old].copy())
+            observer(_KnownLabels(known), scores[:old], codes[:old].copy())
         if old < len(codes):
-            observer(_Seen(known), scores[old:], np.zeros(0, dtype=np.int64))
+            observer(_KnownLabels(known), scores[old:], np.zeros(0, dtype=np.int64))
 
     # -- prediction --------------------------------------------------------------------------------------------
 
     def decide(self, scores_of: Any) -> Floats:
-        """What the committee gives to each label, by the scores that ``scores_of`` a member."""
+        """The weighted votes for each label, from the scores that ``scores_of`` returns for a member."""
         known = len(self.labels)
-        said = np.stack([opinions(scores_of(member), known, self.votes) for member in self.members])
-        return self.mixture.scores(said)
+        votes = np.stack([votes_of(scores_of(member), known, self.whole_votes) for member in self.members])
+        return self.mixture.scores(votes)
 
-    def votes_on(self, x: Any) -> Floats:
+    def votes_for_one(self, x: Any) -> Floats:
         """The votes of all members on one example."""
         index = self.labels.index
-        said = np.zeros((len(self.members), 1, len(index)))
+        votes = np.zeros((len(self.members), 1, len(index)))
         for i, member in enumerate(self.members):
-            said[i, 0, index[member.predict_one(x)]] = 1.0
-        return said
+            votes[i, 0, index[member.predict_one(x)]] = 1.0
+        return votes
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(owning(state))
 
 
-class _Seen:
-    """As many labels as were known to a row that is shown."""
+class _KnownLabels:
+    """Stands for the learner before an observer: it knows as many labels as were known when a row came."""
 
     half = Council.half
     numbers = False
@@ -338,7 +341,7 @@ def _values_in_row(X: Any, n: int) -> int:
 
 
 def _may_fail(member: Any) -> bool:
-    """Can it fail in the middle of rows that it has accepted?"""
+    """Can a member fail in the middle of rows that it has accepted?"""
     params = getattr(member, "learner", member).get_params(deep=False)
     kernel = params.get("kernel", "linear")
     linear = isinstance(kernel, str) and kernel == "linear"

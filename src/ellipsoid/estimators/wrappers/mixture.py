@@ -1,6 +1,6 @@
-"""Weights of several learners, moved by what each of them said before a label came: fixed share and AdaHedge.
+"""Weights of several learners, moved by their votes before a label came: fixed share and AdaHedge.
 
-Learner i gives every label k a number c_ik from 0 to 1: 1 to the label that it says and 0 to the others (votes), or
+Learner i gives every label k a vote c_ik from 0 to 1: 1 to the label that it predicts and 0 to the others (votes), or
 max(0, 1 + s_ik - max_r s_ir) of its scores s (margins). A row of label y costs it
 
     l_i = 1 - (c_iy - max_{r != y} c_ir)    in [0, 2].
@@ -52,23 +52,23 @@ LEAST_SHARE = 1e-290
 
 
 @compiled
-def shares(said: Any, p: Any, known: int, out: Any) -> Any:
-    """What the committee gives to each of the labels that are known, for rows of which each learner has said what."""
+def weigh_votes(votes: Any, p: Any, known: int, out: Any) -> Any:
+    """The weighted votes for each of the known labels, row by row."""
     for t in range(out.shape[0]):
         for k in range(known):
             total = 0.0
             for i in range(p.shape[0]):
-                total += p[i] * said[i, t, k]
+                total += p[i] * votes[i, t, k]
             out[t, k] = total
     return np.int64(0)
 
 
 @compiled(fastmath=set(MAXIMUM))
 def mix(
-    said: Any, codes: Any, known: int, weights: Any, share: float, rate: float, p: Any, sums: Any, best: Any,
-    numbers: Any, tally: Any, foretold: Any, scores: Any,
+    votes: Any, codes: Any, known: int, weights: Any, share: float, rate: float, p: Any, sums: Any, best: Any,
+    numbers: Any, tally: Any, predicted: Any, scores: Any,
 ) -> Any:  # fmt: skip
-    """Learn the rows one after the other; ``foretold`` takes the committee's label of each, ``scores`` its numbers."""
+    """Learn rows one after the other; writes the committee's labels into ``predicted``, its votes into ``scores``."""
     members, levels = p.shape[0], best.shape[0]
     losses = np.empty(members)
     least = np.empty(levels)
@@ -87,7 +87,7 @@ def mix(
         for k in range(known):
             total = 0.0
             for i in range(members):
-                total += p[i] * said[i, t, k]
+                total += p[i] * votes[i, t, k]
             scores[t, k] = total
             if total > highest:
                 winner, highest = np.int64(k), total
@@ -95,7 +95,7 @@ def mix(
                 own = total
             elif total > rival:
                 rival = total
-        foretold[t] = winner
+        predicted[t] = winner
         if rival == -inf:
             continue
         if own <= rival:
@@ -107,9 +107,9 @@ def mix(
             right, wrong = 0.0, 0.0
             for k in range(known):
                 if k == y:
-                    right = said[i, t, k]
+                    right = votes[i, t, k]
                 else:
-                    wrong = max(wrong, said[i, t, k])
+                    wrong = max(wrong, votes[i, t, k])
             losses[i] = weight * (1.0 - (right - wrong))
             alike = alike and losses[i] == losses[0]
             lowest = min(lowest, losses[i])
@@ -203,22 +203,22 @@ class Mixture:
             raise ValueError("this committee was pickled by another version; files that `save` has written go on")
         self.__dict__.update(state)
 
-    def learn(self, said: Floats, codes: Codes, known: int, weights: Floats, tally: Floats) -> tuple[Codes, Floats]:
+    def learn(self, votes: Floats, codes: Codes, known: int, weights: Floats, tally: Floats) -> tuple[Codes, Floats]:
         """Learn rows; returns the index of the label that each was given before (-1: none), and its scores.
 
-        ``said[i, t, k]`` is what learner i gives to label k of those ``known``, and ``codes`` may hold one more.
+        ``votes[i, t, k]`` is the vote of learner i for label k of the ``known`` ones; ``codes`` may hold one more.
         """
-        foretold, scores = np.empty(len(codes), dtype=np.int64), np.empty((len(codes), known))
-        args = (said, codes, known, weights, self.share, self.rate, self.weights, self.sums, self.best, self.numbers,
-                tally, foretold, scores)  # fmt: skip
+        predicted, scores = np.empty(len(codes), dtype=np.int64), np.empty((len(codes), known))
+        args = (votes, codes, known, weights, self.share, self.rate, self.weights, self.sums, self.best, self.numbers,
+                tally, predicted, scores)  # fmt: skip
         call(mix, *args)
-        return foretold, scores
+        return predicted, scores
 
-    def scores(self, said: Floats) -> Floats:
-        """What rows are given, of which learner i has said ``said[i]``."""
-        _, rows, known = said.shape
+    def scores(self, votes: Floats) -> Floats:
+        """The weighted votes for each label; those of learner i are ``votes[i]``."""
+        _, rows, known = votes.shape
         out = np.empty((rows, known))
-        call(shares, said, self.weights, known, out)
+        call(weigh_votes, votes, self.weights, known, out)
         return out
 
     def switching_losses(self) -> Floats:

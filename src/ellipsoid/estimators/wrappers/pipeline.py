@@ -108,7 +108,7 @@ class Scaled(Wrapper):
         self, X: Any, names: dict[Any, int] | None, y: Any, classes: Any, weight: Floats, watch: bool | Observer
     ) -> Any:
         """Scale and learn rows that bring features of these names; ``watch`` as ``_pass`` of a learner takes it."""
-        early = bool(watch) or self._shows
+        early = bool(watch) or self._needs_early_rows
 
         def learn(learner: Any, scaled: Any) -> Any:
             if not early and names is None:
@@ -140,7 +140,7 @@ class Scaled(Wrapper):
 
     def _learn_example(self, x: Any, y: Any, weight: float) -> None:
         own = {} if weight == 1.0 else {"weight": weight}
-        named, shows = is_named(x), self._shows
+        named, early = is_named(x), self._needs_early_rows
         if named:
             x = encoded(x)
         row, columns = self._named(x) if named else (one_row(x, self._features, self)[0], {})
@@ -149,18 +149,18 @@ class Scaled(Wrapper):
             return _values(x, columns, rows) if named else _single(rows)
 
         def learn(learner: Any, scaled: Any) -> None:
-            if shows:
-                early, late = map(example, scaled)
-                learner._learn_shown(early, late, y, **own)
+            if early:
+                shown, learned = map(example, scaled)
+                learner._learn_shown(shown, learned, y, **own)
             else:
                 learner.learn_one(example(scaled), y, **own)
 
-        self._scale_and_learn(row, learn, growing=named, early=shows)
+        self._scale_and_learn(row, learn, growing=named, early=early)
 
     @property
-    def _shows(self) -> bool:
-        """Must the learner see rows as they were scaled before they were known, also where nobody asks for it?"""
-        return getattr(self._current_learner, "_weighs_what_was_said", False)
+    def _needs_early_rows(self) -> bool:
+        """Does the learner always need rows as they were scaled before the scaler knew them?"""
+        return getattr(self._current_learner, "_needs_early_rows", False)
 
     @one_thread_at_a_time
     def _learn_observed(
@@ -237,8 +237,8 @@ class Scaled(Wrapper):
             kind, what = type(learner).__name__, "probabilities" if hasattr(learner, "predict_proba") else "sets"
             raise ValueError(f"Scaled comes before {what}: {kind}(Scaled(learner))")
         if not hasattr(learner, "_learn_observed"):
-            told = "Scaled takes an online learner of this library; others go behind a scaler by scikit-learn's"
-            raise ValueError(f"{told} make_pipeline; got {learner!r}")
+            taken = "Scaled takes an online learner of this library; others go behind a scaler by scikit-learn's"
+            raise ValueError(f"{taken} make_pipeline; got {learner!r}")
         if any(hasattr(member, "scaler") for member in getattr(learner, "learners", None) or ()):
             raise ValueError("Scaled scales for all members of a Committee: give it learners that are not in Scaled")
         if getattr(learner, "grow_features", False):
