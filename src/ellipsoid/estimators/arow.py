@@ -112,7 +112,7 @@ class AROW(WeightParameters, RidgeClassifier):
         thought to walk at random, and old rows are forgotten. 1e-6 forgets slowly, 0.1 at once; what matters is its
         size beside ``r``.
     ceiling : float
-        With a drift, no variance grows beyond it: features that are seldom met would be trusted too little else.
+        With a drift, no variance grows beyond it: otherwise rare features would be trusted too little.
 
     Examples
     --------

@@ -66,8 +66,8 @@ class EllipsoidLearner(Learner):
 
     def learn_new_label(self, rows: Any, ledger: Any, mode: int, row: int) -> None:
         """A label cannot be new to a learner that did not ask for it."""
-        told = {"selective": False} if isinstance(self.rule, cellip.CELLIPRule) else {"smoothing": 0.0}
-        self.run(rows, ledger, mode, row, row + 1, rule=self.rule._replace(**told))
+        unselective = {"selective": False} if isinstance(self.rule, cellip.CELLIPRule) else {"smoothing": 0.0}
+        self.run(rows, ledger, mode, row, row + 1, rule=self.rule._replace(**unselective))
 
     def count_rows(self, ledger: Any, mode: int, start: int, stop: int) -> None:
         """One label known is no reason to be certain of it: every label is asked for."""

@@ -133,30 +133,29 @@ class IntervalRegressor(VersionSpaceAttributes, OnlineRegressor):
     def learn_predict_interval(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[Floats, Floats, Floats]:
-        """``partial_fit`` that returns what was said of each row before it was learned: number, low and high end."""
+        """``partial_fit`` that returns for each row the number predicted before, and the ends of its interval."""
 
         def learn(model: IntervalRegressor, _shown: Any, X: Any, y: Any, _classes: None, weight: Floats) -> Any:
             halves: list[Floats] = []
 
-            def note(_learner: Any, told: Floats, _values: Any) -> None:
-                halves.append(told[:, 1].copy())
+            def keep_half_widths(_learner: Any, scores: Floats, _values: Any) -> None:
+                halves.append(scores[:, 1].copy())
 
-            told = model._cast_predictions(
-                model._pass(X, y, None, watch=note, sample_weight=weight if len(weight) else None)
-            )
-            return np.stack([told, *interval(told, np.concatenate(halves), model._core.rule.reach)], axis=1)
+            own = weight if len(weight) else None
+            predicted = model._pass(X, y, None, watch=keep_half_widths, sample_weight=own)
+            centre = model._cast_predictions(predicted)
+            return np.stack([centre, *interval(centre, np.concatenate(halves), model._core.rule.reach)], axis=1)
 
         def ask(model: IntervalRegressor, row: Any, _number: Any) -> Any:
             if model.__sklearn_is_fitted__():
                 return (model.predict(row)[0], *model.predict_interval(row)[0])
-            # Whatever number follows: this is told before it is known.
+            # The prediction does not depend on the number that a copy learns after it.
             return learn(clone(model), row, row, [0.0], None, NO_WEIGHTS)[0]
 
         X = table_of(X)
-        told, low, high = np.array(
-            learn_between_zero_weights(self, (X, X, y, None, sample_weight), learn, ask)
-        ).T.copy()
-        return told, low, high
+        rows = X, X, y, None, sample_weight
+        centre, low, high = np.array(learn_between_zero_weights(self, rows, learn, ask)).T.copy()
+        return centre, low, high
 
     # -- what was learned --------------------------------------------------------------------------------------
 
@@ -167,7 +166,7 @@ class IntervalRegressor(VersionSpaceAttributes, OnlineRegressor):
             raise ValueError("the bound of an IntervalRegressor compares with nobody; comparator must be None")
         rule, proof = core.rule, self.infeasible_round_
         moved = f", moving by at most {rule.drift:g} a row," if rule.drift else ""
-        told = f"a function of norm at most {rule.radius:g}{moved} is never off by more than {rule.reach:g}"
-        told = told if proof is None else f"refuted in round {proof}: that {told}"
+        condition = f"a function of norm at most {rule.radius:g}{moved} is never off by more than {rule.reach:g}"
+        condition = condition if proof is None else f"refuted in round {proof}: that {condition}"
         bound = 0.0 if proof is None else inf
-        return [Certificate("rows outside their interval", float(core.table.numbers[slots.OUTSIDE]), bound, told)]
+        return [Certificate("rows outside their interval", float(core.table.numbers[slots.OUTSIDE]), bound, condition)]

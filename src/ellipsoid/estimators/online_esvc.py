@@ -40,7 +40,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     tol : float
         ``fit`` stops after the epoch in which the certified gap is at most ``tol * max(1, |dual objective|)``.
     n_epochs : int
-        The most passes of ``fit``; a ``ConvergenceWarning`` tells when they did not reach ``tol``.
+        The most passes of ``fit``; a ``ConvergenceWarning`` is issued if they did not reach ``tol``.
     average : bool
         Predict with the average of all w, later ones weighing more; it is what the certificate speaks of.
     intercept_scaling : float, optional

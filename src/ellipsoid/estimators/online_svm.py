@@ -13,7 +13,6 @@ from ellipsoid.engine import Dense, call, learn
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import PLAIN
 from ellipsoid.links.functions import Link
-from ellipsoid.representation.kernel.expansion import KernelSpec
 from ellipsoid.representation.kernel.patterns import Block
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.representation.tables import LinearTable
@@ -37,9 +36,13 @@ EUCLIDEAN = Link()
 
 
 class Windowed(Learner):
-    """What the learners with a window share: who is asked, and the dual solution so far."""
+    """A learner with a window of examples, and the dual solution so far."""
 
     table: WindowTable | WindowExpansion
+
+    def __init__(self, *args: Any, window: int, **options: Any) -> None:
+        super().__init__(*args, half=0.5, **options)
+        self.window = window
 
     def task(self, ledger: Any, mode: int = PLAIN, Y: Any = NO_LABELS) -> Any:
         """Every example is handed to the window."""
@@ -53,7 +56,7 @@ class Windowed(Learner):
             self.tally[[tallies.WEIGHT, tallies.LARGEST, tallies.GAIN]] *= self.half
 
     def theta(self) -> NDArray[np.float64]:
-        """The sum of alpha z, one row per function; with a kernel its length, which is all that can be said of it."""
+        """The sum of alpha z, one row per function; with a kernel its length, as it has no coordinates."""
         theta: NDArray[np.float64] = self.table.weights(self.scores, 0)
         return theta
 
@@ -104,10 +107,6 @@ class WindowLearner(Windowed):
 
     table: WindowTable
 
-    def __init__(self, rule: Any, *, intercept: float, average: bool, window: int) -> None:
-        super().__init__(rule, intercept=intercept, average=average, half=0.5)
-        self.window = window
-
     def by_class(self, source: RowSource, classes: int = 0) -> bool:
         """The window's rows are kept as the first ones came: dense beside class-wise weights."""
         return not source.sparse
@@ -131,20 +130,12 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
     # Predictions sum a row's kernel values in another order than the loop does, and a tie may fall otherwise.
     predicts_in_loop = False
 
-    def __init__(self, rule: Any, kernel: KernelSpec, *, intercept: float, average: bool, window: int) -> None:
-        ExpansionLearner.__init__(self, rule, kernel, intercept=intercept, average=average, half=0.5)
-        self.window = window
-
     def new_table(self, by_class: bool) -> WindowExpansion:
         """Support patterns, dense or sparse as the first rows are, and a window of examples."""
         return WindowExpansion(
-            self.kernel,
-            average=self.average,
-            constant=self.constant,
-            sparse=not by_class,
-            window=self.window,
-            cap=self.rule.cap,
-        )
+            self.kernel, average=self.average, constant=self.constant, sparse=not by_class,
+            window=self.window, cap=self.rule.cap,
+        )  # fmt: skip
 
     def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any, mark: LearnerMark, weights: Floats) -> None:
         """Learn a block of rows, the window's rows in front of them."""
@@ -155,18 +146,9 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
         longer[:, m:] = ledger
         sets = np.zeros((count, Y.shape[1]), dtype=np.uint8)
         sets[m:] = Y if self.multilabel else 0
-        call(
-            learn,
-            self.rule,
-            self.task(longer, mode, sets),
-            ahead,
-            Dense(np.empty((count, 0)), 0.0),
-            self.tally,
-            self.work,
-            m,
-            count,
-            np.concatenate([np.ones(m), weights]) if len(weights) else weights,
-        )
+        task, no_rows = self.task(longer, mode, sets), Dense(np.empty((count, 0)), 0.0)
+        longer_weights = np.concatenate([np.ones(m), weights]) if len(weights) else weights
+        call(learn, self.rule, task, ahead, no_rows, self.tally, self.work, m, count, longer_weights)
         table.keep(ahead, rows, mark)
         ledger[:] = longer[:, m:]
 

@@ -22,7 +22,7 @@ from .state.learner import Learner
 
 @declared
 class PassiveAggressiveRegressor(SlackParameters, OnlineRegressor, BudgetClassifier):
-    """Passive-aggressive regression: rows that are met to within the tube change nothing, others as little as needed.
+    """Passive-aggressive regression: rows predicted to within the tube change nothing, others as little as needed.
 
     It takes the place of scikit-learn's learner of this name, which leaves with version 1.10, and of
     ``SGDRegressor(learning_rate="pa1")``: the same steps, with the intercept as part of the row.

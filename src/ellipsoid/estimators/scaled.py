@@ -88,7 +88,7 @@ class ALMA(ScaledClassifier):
     """Approximately large margin in p-norm: steps that become smaller, weights of norm at most one.
 
     Reaches ``1 - alpha`` of the largest margin that any weights have on separable data, without knowing that margin.
-    Rows are scaled to p-norm one as they come; with several labels the right one meets its highest rival.
+    Rows are scaled to p-norm one as they come; with several labels the right one is compared with its highest rival.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from .parameters.shared import InterceptParameters
 from .parameters.validation import one_of, positive, whole
 from .state.learner import NO_CODES, Learner
 
-# Up to so many weights the covariance is kept whole, where nobody has said how to keep it.
+# With shape="auto" the covariance is kept whole up to so many weights.
 LARGEST_WHOLE = 512
 COVARIANCES = {"auto": None, "dense": "full", "diagonal": "diagonal", "sketch": "sketch"}
 
@@ -183,8 +183,8 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
         try:
             return table.ellipsoid()
         except ValueError as error:
-            told = "the covariance is a difference of nearly equal numbers here, which is not positive any more"
-            raise AttributeError(f"{told}; shape='dense' keeps one that is") from error
+            problem = "the covariance is a difference of nearly equal numbers here, which is not positive any more"
+            raise AttributeError(f"{problem}; shape='dense' keeps one that is") from error
 
     @property
     def log_volume_(self) -> float:

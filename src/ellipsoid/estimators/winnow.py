@@ -51,7 +51,7 @@ class WinnowLearner(Learner):
         return LinkTable(self.link, average=self.average, constant=self.constant != 0.0)
 
     def task(self, ledger: Any, mode: int = PLAIN, Y: NDArray[np.uint8] = NO_LABELS) -> Multiclass:
-        """Labels always meet a score each."""
+        """Every label has a score of its own, also where there are two."""
         return Multiclass(ledger, mode, len(self.labels))
 
     def decision(self, source: RowSource) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """From scores to probabilities: the softmax of ``a s_k / m + b_k``, with slope and biases learned row by row.
 
 m is the running mean of the spread of a row's scores, (highest - lowest) / 2: scores of any scale will do. There is one
-slope a > 0 for all labels, and a bias for each. A row is met with the scores that it had before it was learned.
+slope a > 0 for all labels, and a bias for each. A row is taken with the scores that it had before it was learned.
 The step on its log loss is Newton's: with z = s / m, probabilities p and the right label y, the gradient is
 
     g_a = sum_k p_k z_k - z_y,        g_k = p_k - [k = y],
@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.engine import call, compiled
-
-_Matrix = NDArray[np.float64]
+from ellipsoid.representation.table_protocol import Floats
 
 # Rows of the table, of which column 0 is the slope's and the others the labels'.
 PARAMETERS, CURVATURE, ACROSS = range(3)
@@ -140,7 +139,7 @@ class Calibration:
         self.table = np.zeros((3, 1))
         self.table[PARAMETERS, 0] = 1.0
         self.spread = np.zeros(3)
-        self.expected: tuple[Any, int, int, _Matrix, NDArray[np.int64]] | None = None
+        self.expected: tuple[Any, int, int, Floats, NDArray[np.int64]] | None = None
 
     def reserve(self, labels: int) -> None:
         """Know so many labels; new ones have no bias yet."""
@@ -149,25 +148,25 @@ class Calibration:
             wider[:, : self.table.shape[1]] = self.table
             self.table = wider
 
-    def arguments(self, scores: _Matrix, codes: NDArray[np.int64], half: float) -> tuple[Any, ...]:
+    def arguments(self, scores: Floats, codes: NDArray[np.int64], half: float) -> tuple[Any, ...]:
         """What ``calibrate`` takes; the logits come last. ``half`` times a single score is the second label's."""
         if not self.table.flags.writeable:  # of a file that is only mapped
             self.table, self.spread = self.table.copy(), self.spread.copy()
         logits = np.empty((len(scores), self.table.shape[1] - 1))
         return scores, codes, float(half), self.forget, self.table, self.spread, logits
 
-    def learn(self, scores: _Matrix, codes: NDArray[np.int64], half: float) -> _Matrix:
+    def learn(self, scores: Floats, codes: NDArray[np.int64], half: float) -> Floats:
         """Learn the rows one after the other; returns the logits that each had before."""
         args = self.arguments(scores, codes, half)
         call(calibrate, *args)
-        logits: _Matrix = args[-1]
+        logits: Floats = args[-1]
         return logits
 
-    def expect(self, learner: Any, scores: _Matrix, codes: NDArray[np.int64]) -> None:
+    def expect(self, learner: Any, scores: Floats, codes: NDArray[np.int64]) -> None:
         """Rows are about to be learned by a learner: their scores will stand in the columns, their labels' codes do."""
         self.expected = learner, learner.rounds, int(self.spread[ROWS_SEEN]), scores, codes
 
-    def settle(self) -> _Matrix:
+    def settle(self) -> Floats:
         """Learn what the learner has learned of the expected rows, unless it is known already; returns their logits.
 
         Both count their rows while they learn them. So a call that is broken off between the two leaves nothing half
@@ -181,11 +180,11 @@ class Calibration:
         self.expected = None
         return logits
 
-    def logits(self, scores: _Matrix, half: float) -> _Matrix:
+    def logits(self, scores: Floats, half: float) -> Floats:
         """The logits of rows, by what was learned so far."""
         return self.learn(scores, np.zeros(0, dtype=np.int64), half)
 
-    def rescale(self, scores: _Matrix, half: float) -> None:
+    def rescale(self, scores: Floats, half: float) -> None:
         """Take the scale of these scores for that of all to come."""
         with np.errstate(over="ignore", invalid="ignore"):
             widths = np.abs(scores[:, 0]) * half if scores.shape[1] == 1 else np.ptp(scores / 2.0, axis=1)
@@ -193,7 +192,7 @@ class Calibration:
         if mean > 0.0:
             self.spread[MEAN_SPREAD] = mean
 
-    def restore(self, table: _Matrix, spread: _Matrix, labels: int) -> None:
+    def restore(self, table: Floats, spread: Floats, labels: int) -> None:
         """Take back what a file holds."""
         if table.shape != (3, 1 + labels) or spread.shape != self.spread.shape or (spread < 0.0).any():
             raise ValueError("its calibration has the wrong shape")
@@ -202,7 +201,7 @@ class Calibration:
         self.table, self.spread = np.array(table), np.array(spread)
 
 
-def log_probabilities(logits: _Matrix) -> _Matrix:
+def log_probabilities(logits: Floats) -> Floats:
     """Logarithms of the probabilities, none of them infinite.
 
     >>> log_probabilities(np.array([[0.0, 0.0], [0.0, -1e300]])).round(1).tolist()

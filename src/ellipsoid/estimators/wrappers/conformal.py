@@ -85,7 +85,7 @@ class Conformal(ObservingWrapper):
     def learn_predict_interval(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[Floats, Floats, Floats]:
-        """``partial_fit`` of a regressor that returns what it said of each row before: number, low and high end."""
+        """``partial_fit`` of a regressor that returns for each row the number predicted before, and its interval's ends."""
         self._refuse_classifier()
 
         def answers(observer: _ConformityObserver) -> Any:
@@ -102,8 +102,8 @@ class Conformal(ObservingWrapper):
     def learn_predict_set(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]:
-        """``partial_fit`` that returns what was said of each row before: the label, the size of the set, and whether
-        it held the true label.
+        """``partial_fit`` that returns what was predicted of each row before: the label, the size of the set, and
+        whether it held the true label.
         """
 
         def answers(observer: _ConformityObserver) -> Any:

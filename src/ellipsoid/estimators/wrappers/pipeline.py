@@ -256,7 +256,7 @@ class Scaled(Wrapper):
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
         learner, scaler = self._learned(), self.scaler_
         if is_named(x):
-            known = self._met(x)
+            known = self._known_part(x)
             row, columns = self._named(known)
             scores: NDArray[np.float64] = learner._decision_of_one(_values(known, columns, scaler.scaled(row)))
             return scores
@@ -278,22 +278,22 @@ class Scaled(Wrapper):
             if code >= 0:
                 return core.answer(code, fast)
         if is_named(x):
-            known = self._met(x)
+            known = self._known_part(x)
             row, columns = self._named(known)
             return learner.predict_one(_values(known, columns, scaler.scaled(row)) if known else {})
         return learner.predict_one(_single(self._scaled(one_row(x, self._features, self)[0])))
 
-    def _met(self, x: dict[Any, Any]) -> dict[Any, Any]:
-        """The features of an example that were met before."""
-        met = self.learner_._core.features or {}
+    def _known_part(self, x: dict[Any, Any]) -> dict[Any, Any]:
+        """The features of an example that are known from earlier rows."""
+        features = self.learner_._core.features or {}
         known = encoded(x)
         if type(known) is not Encoded:
             known = {checked_name(name): value for name, value in known.items()}
-        return Encoded((name, value) for name, value in known.items() if name in met)
+        return Encoded((name, value) for name, value in known.items() if name in features)
 
     def _scaled(self, X: Any) -> Any:
-        # Features that were never met have no weight.
-        return self.scaler_.scaled(self._unnamed(X)[0], met_only=True)
+        # Features that no row has had yet have no weight.
+        return self.scaler_.scaled(self._unnamed(X)[0], known_only=True)
 
     def _unnamed(self, X: Any) -> tuple[Any, dict[Any, int] | None]:
         """Rows in place of a list of dicts, and the columns of the names that they bring; None where X is no such."""
@@ -318,7 +318,7 @@ class Scaled(Wrapper):
 
     @property
     def feature_names_in_(self) -> Any:
-        """The names of the columns, where rows came in a frame: the scaler has met them."""
+        """The names of the columns, where rows came in a frame; they are kept by the scaler."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError("Scaled has no feature_names_in_ before it has learned something")
         return self.scaler_.feature_names_in_

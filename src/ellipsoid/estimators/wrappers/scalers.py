@@ -39,12 +39,12 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Scale the rows of X by what was learned so far."""
         return self.scaled(X)
 
-    def scaled(self, X: Any, met_only: bool = False) -> Any:
-        """The same as an array or CSR matrix, whatever ``set_output`` says; ``met_only``: less features never met."""
+    def scaled(self, X: Any, known_only: bool = False) -> Any:
+        """The same as an array or CSR matrix, whatever ``set_output`` says; ``known_only`` leaves out new features."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"This {type(self).__name__} has seen no row yet; call fit or partial_fit")
         self._names(X, reset=False)
-        source = self._source(X, fresh=False, learning=met_only)
+        source = self._source(X, fresh=False, learning=known_only)
         source = source if source.width <= self.n_features_in_ else source.narrowed(self.n_features_in_)
         return self._run(source, learn=False, write=True)
 
@@ -62,7 +62,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         That is without the features that it brings; ``named``: columns are names, and each row may bring some.
         """
         known, rows = getattr(self, "n_features_in_", 0 if named else None), self.learn_transform(X)
-        if known in (None, self.n_features_in_):  # rows without names begin, or nobody brings any
+        if known in (None, self.n_features_in_):  # the first rows, without names, or no row brings new features
             return rows, rows
         source = self._source(X, fresh=False).without_new_features(known, named)
         return self._run(source, learn=False, write=True), rows
@@ -121,7 +121,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     # -- input -------------------------------------------------------------------------------------------------
 
     def _opened(self, X: Any, first: bool = False) -> RowSource:
-        """Rows that are about to be learned; the first ones tell width and names, unless they are refused."""
+        """Rows that are about to be learned; the first ones fix width and names, unless they are refused."""
         first = first or not self.__sklearn_is_fitted__()
         source, before = self._source(X, fresh=first), self.__dict__.copy()
         try:

@@ -167,7 +167,7 @@ class ObservingWrapper(Wrapper):
         raise NotImplementedError
 
     def _new_observer(self, companion: Any) -> Any:
-        """What shows a companion the scores of rows, and keeps in ``predicted`` what was said of them."""
+        """An observer through which a companion learns; it keeps in ``predicted`` what was predicted of each row."""
         raise NotImplementedError
 
     def _trial_order(self, learner: Any, rows: int) -> NDArray[np.int64]:
