@@ -85,7 +85,7 @@ class Conformal(ObservingWrapper):
     def learn_predict_interval(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[Floats, Floats, Floats]:
-        """``partial_fit`` of a regressor that returns for each row the number predicted before, and its interval's ends."""
+        """``partial_fit`` that returns for each row the number predicted before, and its interval's ends."""
         self._refuse_classifier()
 
         def answers(observer: _ConformityObserver) -> Any:

@@ -20,7 +20,8 @@ Beside them B_ki, the least loss of a sequence of learners that ends with i and 
 B_ki <- l_i + min(B_ki, min_j B_{k-1,j}). Rows that cost every learner the same change nothing but what is added to all
 of B; only the first of them may still move it, so that most rows cost no look at the table.
 
-A row of weight k counts k times. Rows cost nothing while their label is the only one known: nobody can be wrong. Weights are updated row by row in a fixed order: no cutting of a stream changes a bit.
+A row of weight k counts k times. Rows cost nothing while their label is the only one known: nobody can be wrong.
+Weights are updated row by row in a fixed order: no cutting of a stream changes a bit.
 """
 
 from math import exp, inf, log
