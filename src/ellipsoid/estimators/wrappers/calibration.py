@@ -42,6 +42,7 @@ NARROWEST = 1e-300
 BOLDEST, FLATTEST, STEEPEST = 2.0, 1e-6, 1e6
 # No probability is below exp(-700), the smallest power that rounds to an ordinary number.
 LEAST_LOGARITHM = -700.0
+# Larger scores are taken for this one: a file holds no infinite number.
 LARGEST_SCORE = 1e300
 
 

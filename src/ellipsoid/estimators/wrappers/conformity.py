@@ -25,11 +25,11 @@ from ellipsoid.engine import call, compiled
 from ellipsoid.engine.generic import helper
 from ellipsoid.representation.table_protocol import Floats, owning
 
+from .calibration import LARGEST_SCORE
+
 # The level a, misses, rows that were judged.
 LEVEL, MISSES, JUDGED = range(3)
 NO_NUMBERS = np.zeros(0)
-# Scores beyond this are as large as it: a file holds no infinite number.
-LARGEST_SCORE = 1e300
 
 
 @helper()
