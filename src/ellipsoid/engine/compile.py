@@ -58,7 +58,8 @@ def entry(function: Callable[..., Any], *args: Any, unlocked: bool = False) -> C
 
 def call(function: Callable[..., Any], *args: Any, unlocked: bool = False) -> Any:
     """Call a compiled function by its ``entry``."""
-    return entry(function, *args, unlocked=unlocked)(*args)
+    found = _entries.get((function, unlocked, *map(_likeness, args)))
+    return (found or entry(function, *args, unlocked=unlocked))(*args)
 
 
 def lock_is_released() -> bool:
