@@ -15,7 +15,10 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import PLAIN
 from ellipsoid.links.functions import BALANCED, SIMPLEX, Link
 from ellipsoid.links.table import LinkTable
-from ellipsoid.rules import blame
+from ellipsoid.rules import (
+    blame,
+    category_ranking,  # noqa: F401 (the digest of compiled code covers every body for the Perceptron's rule)
+)
 from ellipsoid.rules.perceptron import PerceptronRule
 
 from .dual import refuse_third_label
