@@ -64,8 +64,7 @@ def _(rep, kernel, a, b):
     return exp(-kernel.gamma * total)
 
 
-@score.register(Regrouped, Dense)
-@score.register(Direct, Dense)
+@score.register(Regrouped | Direct, Dense)
 def _(rep, rows, t, n, scores):
     for r in range(n):
         scores[r] = 0.0
@@ -75,14 +74,12 @@ def _(rep, rows, t, n, scores):
             scores[r] += rep.coef[i, r] * value
 
 
-@norm2.register(Regrouped, Dense)
-@norm2.register(Direct, Dense)
+@norm2.register(Regrouped | Direct, Dense)
 def _(rep, rows, t):
     return between(rep, rep.kernel, rows.X[t], rows.X[t])
 
 
-@absorb.register(Regrouped)
-@absorb.register(Direct)
+@absorb.register(Regrouped | Direct)
 def _(rep, rule, rows, t, moves, work, tally):
     i = rep.used[0]
     for j in range(rows.X.shape[1]):

@@ -23,9 +23,22 @@ def meet(one, other, factor):
     """Which two met."""
 
 
+class Middle(NamedTuple):
+    size: float
+
+
+class Centre(NamedTuple):
+    size: float
+
+
 @meet.register(Left, Right)
 def _(one, other, factor):
     return factor * (one.size - other.size)
+
+
+@meet.register(Middle | Centre, Left | Right)
+def _(one, other, factor):
+    return factor * (one.size + other.size)
 
 
 @meet.register(Right, Left)
@@ -42,6 +55,12 @@ def meeting(one, other, factor):
 def test_body_is_chosen_by_the_types_of_both_parts(call):
     assert call(Left(5.0), Right(2.0), 2.0) == 6.0
     assert call(Right(5.0), Left(2.0), 2.0) == 200.0
+
+
+@pytest.mark.parametrize("call", [meet, meeting], ids=["python", "compiled"])
+def test_one_body_serves_all_combinations_of_the_types_it_is_given(call):
+    for kind in (Middle, Centre):
+        assert call(kind(5.0), Left(2.0), 2.0) == call(kind(4.0), Right(3.0), 2.0) == 14.0
 
 
 def test_unregistered_pair_is_named():

@@ -63,8 +63,7 @@ def _(rep, rows, t, n, scores):
             scores[r] += rep.C[i, r] * value
 
 
-@norm2.register(Expansion, Dense)
-@norm2.register(Expansion, CSR)
+@norm2.register(Expansion, Dense | CSR)
 def _(rep, rows, t):
     return 1.0
 

@@ -31,14 +31,7 @@ from .protocol import (
 from .state import COMPLETE, CUTS, FEATURES_USED, HALT, LIFT_AT, LOG_KEPT, LOG_LEAST_KEPT, STORED
 
 
-@absorb.register(Column)
-@absorb.register(Product)
-@absorb.register(Full)
-@absorb.register(Gram)
-@absorb.register(SparseGram)
-@absorb.register(KernelGram)
-@absorb.register(AheadGram)
-@absorb.register(WaitingGram)
+@absorb.register(Column | Product | Full | Gram | SparseGram | KernelGram | AheadGram | WaitingGram)
 def _(rep, rule, rows, t, moves, work, tally):
     margin = margin_along(moves, work)
     length = squared_length(moves, work, norm2(rep, rows, t))
@@ -63,12 +56,7 @@ def _(rep, rule, rows, t, moves, work, tally):
     return True
 
 
-@score.register(Product, Dense)
-@score.register(Product, CSR)
-@score.register(Full, Dense)
-@score.register(Full, CSR)
-@score.register(Gram, Dense)
-@score.register(Gram, CSR)
+@score.register(Product | Full | Gram, Dense | CSR)
 def _(rep, rows, t, n, scores):
     score(rep.base, rows, t, n, scores)
 

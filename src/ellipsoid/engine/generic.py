@@ -8,8 +8,9 @@ choice is made at every call, which is what a debugger and a coverage run see.
 
 from collections.abc import Callable, Set
 from functools import wraps
-from types import FunctionType
-from typing import Any
+from itertools import product
+from types import FunctionType, UnionType
+from typing import Any, get_args
 
 from numba import types
 from numba.extending import overload, register_jitable
@@ -81,15 +82,19 @@ def generic(arity: int, default: bool = False) -> Callable[[Body], Any]:
             # A body takes whole parts, dozens of machine words: as a call it would cost more than a short row.
             overload(choose, jit_options=_options(fast), strict=False)(typed)
 
-        def register(*kinds: type, fast: Set[str] = EXACT) -> Callable[[Body], Body]:
-            """Give the body for these part types; ``fast`` is SUM, FUSE or MAXIMUM where that is all it computes."""
+        def register(*kinds: type | UnionType, fast: Set[str] = EXACT) -> Callable[[Body], Body]:
+            """Give the body for these part types, where ``A | B`` stands for either of two.
+
+            ``fast`` is SUM, FUSE or MAXIMUM where that is all the body computes.
+            """
             if len(kinds) != arity:
                 raise TypeError(f"{name} chooses by {arity} part types, got {len(kinds)}")
 
             def keep(body: Body) -> Body:
-                named = _named(body, f"{name}[{', '.join(kind.__name__ for kind in kinds)}]")
-                bodies[kinds] = named, frozenset(fast)
-                SOURCES.append(Source(named, kinds, stub.__module__))
+                for parts in product(*(get_args(kind) or (kind,) for kind in kinds)):
+                    named = _named(body, f"{name}[{', '.join(part.__name__ for part in parts)}]")
+                    bodies[parts] = named, frozenset(fast)
+                    SOURCES.append(Source(named, parts, stub.__module__))
                 if fast not in flavours:
                     flavours.add(frozenset(fast))
                     compile_those_that_are(frozenset(fast))

@@ -99,15 +99,12 @@ def note_scores(ledger, t, n, scores, first):
             places[PREDICTED_SCORES + r, t] = scores[first + r]
 
 
-@width.register(Binary)
-@width.register(Regression)
+@width.register(Binary | Regression)
 def _(task):
     return 1
 
 
-@width.register(Multiclass)
-@width.register(OneVsRest)
-@width.register(MultiLabel)
+@width.register(Multiclass | OneVsRest | MultiLabel)
 def _(task):
     return task.classes
 
@@ -117,8 +114,7 @@ def _(task, t, scores):
     return scores[0] if task.ledger[CODES, t] == 1 else -scores[0]
 
 
-@margin_of.register(Multiclass)
-@margin_of.register(OneVsRest)
+@margin_of.register(Multiclass | OneVsRest)
 def _(task, t, scores):
     y = task.ledger[CODES, t]
     _, highest = highest_but(scores, task.classes, y)
@@ -151,9 +147,7 @@ def _(task, scores):
     return 1 if scores[0] > 0.0 else 0
 
 
-@winner.register(Multiclass)
-@winner.register(OneVsRest)
-@winner.register(MultiLabel)
+@winner.register(Multiclass | OneVsRest | MultiLabel)
 def _(task, scores):
     best, _ = highest_but(scores, task.classes, -1)
     return best

@@ -86,8 +86,7 @@ def _(rep, rows, t, n, scores):
         scores[r] /= rep.numbers[0 if rep.joint else r, DIVISOR]
 
 
-@norm2.register(Linked, Dense)
-@norm2.register(Linked, CSR)
+@norm2.register(Linked, Dense | CSR)
 def _(rep, rows, t):
     """kappa(x): the largest curvature of G along the row; positive for every row but the zero row."""
     start, stop = row_span(rows, t)

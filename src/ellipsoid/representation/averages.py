@@ -19,20 +19,17 @@ from ellipsoid.engine.rows import feature_at, row_span
 from .linear import ClassMajor, FeatureMajor
 
 
-@keeps_average.register(ClassMajor)
-@keeps_average.register(FeatureMajor)
+@keeps_average.register(ClassMajor | FeatureMajor)
 def _(rep):
     return rep.U.shape[0] > 0
 
 
-@swap_in_average.register(ClassMajor)
-@swap_in_average.register(FeatureMajor)
+@swap_in_average.register(ClassMajor | FeatureMajor)
 def _(rep, rows, t, n, rounds):
     return exchange(rep, rows, t, n, rounds, -1.0)
 
 
-@swap_out_average.register(ClassMajor)
-@swap_out_average.register(FeatureMajor)
+@swap_out_average.register(ClassMajor | FeatureMajor)
 def _(rep, rows, t, n, kept):
     put_back(rep, rows, t, n, kept)
 

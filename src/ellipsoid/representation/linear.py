@@ -55,8 +55,7 @@ def _(rep, rows, t, n, scores):
         scores[r] = total
 
 
-@score.register(FeatureMajor, Dense)
-@score.register(FeatureMajor, CSR)
+@score.register(FeatureMajor, Dense | CSR)
 def _(rep, rows, t, n, scores):
     score_in_blocks(rep, rep, rows, t, n, scores)
 
@@ -191,8 +190,7 @@ def add_feature(rep, j, x, moves, work, before):
             rep.U[j, r] += tau * before * x
 
 
-@absorb.register(ClassMajor)
-@absorb.register(FeatureMajor)
+@absorb.register(ClassMajor | FeatureMajor)
 def _(rep, rule, rows, t, moves, work, tally):
     add(rep, rows, t, moves, work, tally[ROUNDS])
     return True

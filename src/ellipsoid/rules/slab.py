@@ -83,8 +83,7 @@ class Slab(NamedTuple):
     Px: np.ndarray
 
 
-@score.register(Slab, Dense)
-@score.register(Slab, CSR)
+@score.register(Slab, Dense | CSR)
 def _(rep, rows, t, n, scores):
     score(rep.base, rows, t, n, scores)
 

@@ -92,8 +92,7 @@ def _(rep):
     rep.ahead[AHEAD_FIRST], rep.ahead[AHEAD_LAST], rep.ahead[AHEAD_SPAN] = 0, 0, 1
 
 
-@score_next.register(Column, Dense)
-@score_next.register(Column, CSR)
+@score_next.register(Column, Dense | CSR)
 def _(rep, rows, t, n, scores):
     state, ahead = rep.state, rep.ahead
     state[UPDATE_RATE] += ((1.0 if state[CUTS] > state[LAST_CUTS] else 0.0) - state[UPDATE_RATE]) / MEMORY
@@ -112,8 +111,7 @@ def _(rep, rows, t, n, scores):
         scores[0] -= score_of_debt(rep, rep.seen[t - ahead[AHEAD_FIRST]])
 
 
-@score.register(Column, Dense)
-@score.register(Column, CSR)
+@score.register(Column, Dense | CSR)
 def _(rep, rows, t, n, scores):
     score(rep.base, rows, t, n, scores)
     if rep.state[DEFERRED] != 0.0:

@@ -46,8 +46,7 @@ class Shrinkage(NamedTuple):
     left: float
 
 
-@score.register(Diagonal, Dense)
-@score.register(Diagonal, CSR)
+@score.register(Diagonal, Dense | CSR)
 def _(rep, rows, t, n, scores):
     score(rep.base, rows, t, n, scores)
 
@@ -139,8 +138,7 @@ def _(base, rows, B, t, moves, work):
     return total
 
 
-@quadratic_form.register(FeatureMajor, Dense)
-@quadratic_form.register(FeatureMajor, CSR)
+@quadratic_form.register(FeatureMajor, Dense | CSR)
 def _(base, rows, B, t, moves, work):
     a, b, two = np.uint64(work[WHO, 0]), np.uint64(work[WHO, 1] if moves > 1 else 0.0), 1.0 if moves > 1 else 0.0
     total = (B[0, a] + two * B[0, b]) * (rows.constant * rows.constant)
@@ -176,8 +174,7 @@ def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 
             update_feature(base, B, shrinkage, r, j, np.float64(rows.data[k]), move, before)
 
 
-@step_and_shrink.register(FeatureMajor, Dense)
-@step_and_shrink.register(FeatureMajor, CSR)
+@step_and_shrink.register(FeatureMajor, Dense | CSR)
 def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
     start, stop = row_span(rows, t)
     if moves == 2 and base.U.shape[0] == 0:

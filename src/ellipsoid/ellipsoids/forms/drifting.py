@@ -52,28 +52,22 @@ class DriftingDiagonal(NamedTuple):
     state: np.ndarray
 
 
-@score.register(Drifting, Dense)
-@score.register(Drifting, CSR)
-@score.register(DriftingDiagonal, Dense)
-@score.register(DriftingDiagonal, CSR)
+@score.register(Drifting | DriftingDiagonal, Dense | CSR)
 def _(rep, rows, t, n, scores):
     score(rep.base, rows, t, n, scores)
 
 
-@keeps_average.register(Drifting)
-@keeps_average.register(DriftingDiagonal)
+@keeps_average.register(Drifting | DriftingDiagonal)
 def _(rep):
     return keeps_average(rep.base)
 
 
-@swap_in_average.register(Drifting)
-@swap_in_average.register(DriftingDiagonal)
+@swap_in_average.register(Drifting | DriftingDiagonal)
 def _(rep, rows, t, n, rounds):
     return swap_in_average(rep.base, rows, t, n, rounds)
 
 
-@swap_out_average.register(Drifting)
-@swap_out_average.register(DriftingDiagonal)
+@swap_out_average.register(Drifting | DriftingDiagonal)
 def _(rep, rows, t, n, kept):
     swap_out_average(rep.base, rows, t, n, kept)
 

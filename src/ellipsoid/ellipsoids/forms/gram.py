@@ -91,8 +91,7 @@ def _(rep, rows, t, moves, work, length):
     return probe_gram(rep, m, length)
 
 
-@quadratic_error.register(Gram)
-@quadratic_error.register(SparseGram)
+@quadratic_error.register(Gram | SparseGram)
 def _(rep):
     return gram_quadratic_error(rep)
 
@@ -137,8 +136,7 @@ def add_example_scores(rep, m, scores):
             scores[int(pair[PAIR_RIVAL])] += amount * pair[PAIR_RIVAL_SIGN]
 
 
-@score.register(SparseGram, CSR)
-@score.register(SparseGram, Dense)
+@score.register(SparseGram, CSR | Dense)
 def _(rep, rows, t, n, scores):
     m = int(rep.state[STORED])
     done = 0

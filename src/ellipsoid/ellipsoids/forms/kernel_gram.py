@@ -47,8 +47,7 @@ class KernelGram(NamedTuple):
     small: np.ndarray
 
 
-@score.register(KernelGram, Dense)
-@score.register(KernelGram, CSR)
+@score.register(KernelGram, Dense | CSR)
 def _(rep, rows, t, n, scores):
     unpack_row(rows, t, rep.x)
     rep.x[0] = 0.0
@@ -79,8 +78,7 @@ class AheadGram(NamedTuple):
     place: np.ndarray
 
 
-@score.register(AheadGram, Dense)
-@score.register(AheadGram, CSR)
+@score.register(AheadGram, Dense | CSR)
 def _(rep, rows, t, n, scores):
     b, base = rep.where[t], rep.base
     for r in range(n):
@@ -99,8 +97,7 @@ def add_value(base, i, value, n, scores):
         scores[r] += base.coef[i, r] * value
 
 
-@norm2.register(AheadGram, Dense)
-@norm2.register(AheadGram, CSR)
+@norm2.register(AheadGram, Dense | CSR)
 def _(rep, rows, t):
     return rep.gram[rep.where[t], rep.where[t]]
 
@@ -158,14 +155,12 @@ def _(rep, rows, t):
     return True
 
 
-@score.register(WaitingGram, Dense)
-@score.register(WaitingGram, CSR)
+@score.register(WaitingGram, Dense | CSR)
 def _(rep, rows, t, n, scores):
     score(rep.ahead, rows, t, n, scores)
 
 
-@norm2.register(WaitingGram, Dense)
-@norm2.register(WaitingGram, CSR)
+@norm2.register(WaitingGram, Dense | CSR)
 def _(rep, rows, t):
     return norm2(rep.ahead, rows, t)
 
@@ -190,8 +185,7 @@ def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a st
     rep.wait[FACTOR] = kappa / quadratic
 
 
-@norm2.register(KernelGram, Dense)
-@norm2.register(KernelGram, CSR)
+@norm2.register(KernelGram, Dense | CSR)
 def _(rep, rows, t):
     unpack_row(rows, t, rep.x)
     rep.x[0] = 0.0

@@ -133,9 +133,7 @@ def _(rep, rows, t, size, root, radius):
     return U * (n + m + 8.0) * size * mass, direction_error, 3.0 * U * mass, 4.0 * U * total, 0.0, matrix_error
 
 
-@rounding_errors.register(KernelGram)
-@rounding_errors.register(AheadGram)
-@rounding_errors.register(WaitingGram)
+@rounding_errors.register(KernelGram | AheadGram | WaitingGram)
 def _(rep, rows, t, size, root, radius):
     # Kernel values come without a bound on their errors.
     return inf, inf, inf, inf, inf, inf
@@ -156,8 +154,7 @@ def _(rep, size):
     rep.state[TERM_SUM] += 1.001 * total
 
 
-@update_norms.register(Gram)
-@update_norms.register(SparseGram)
+@update_norms.register(Gram | SparseGram)
 def _(rep, size):
     m = int(rep.state[STORED])
     rep.lengths[m - 1] = size

@@ -49,21 +49,18 @@ class ScaledAhead(Lookahead):
     """The same for a rule that multiplies the whole hypothesis, see `scaled.expansion`."""
 
 
-@has_room.register(Lookahead)
-@has_room.register(ScaledAhead)
+@has_room.register(Lookahead | ScaledAhead)
 def _(rep, rows, t):
     return rep.state[PENDING] == 0.0
 
 
-@score.register(Lookahead, Dense)
-@score.register(ScaledAhead, Dense)
+@score.register(Lookahead | ScaledAhead, Dense)
 def _(rep, rows, t, n, scores):
     for r in range(n):
         scores[r] = rep.state[SCALE] * rep.scores[r, t]
 
 
-@norm2.register(Lookahead, Dense)
-@norm2.register(ScaledAhead, Dense)
+@norm2.register(Lookahead | ScaledAhead, Dense)
 def _(rep, rows, t):
     return rep.gram[t, t]
 
@@ -74,8 +71,7 @@ def elapsed(state, rounds):
     return state[SCALE_SUM] + state[SCALE] * (rounds - state[SINCE])
 
 
-@add.register(Lookahead, fast=FUSE)
-@add.register(ScaledAhead, fast=FUSE)
+@add.register(Lookahead | ScaledAhead, fast=FUSE)
 def _(rep, rows, t, moves, work, before):
     first = 0 if rep.state[KEEP] != 0.0 else t + 1
     for m in range(moves):

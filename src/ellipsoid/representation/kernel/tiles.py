@@ -97,14 +97,12 @@ def start(rows: Any) -> Any:
     """Zeros to start the sums of the rows of a tile."""
 
 
-@start.register(Many)
-@start.register(FarMany)
+@start.register(Many | FarMany)
 def _(rows):
     return zero_sums(4, 8)
 
 
-@start.register(Few)
-@start.register(FarFew)
+@start.register(Few | FarFew)
 def _(rows):
     return zero_sums(1, 8)
 
@@ -114,14 +112,12 @@ def start_of_two(rows: Any) -> Any:
     """Zeros to start the sums of two tiles."""
 
 
-@start_of_two.register(Many)
-@start_of_two.register(FarMany)
+@start_of_two.register(Many | FarMany)
 def _(rows):
     return zero_sums(8, 8)
 
 
-@start_of_two.register(Few)
-@start_of_two.register(FarFew)
+@start_of_two.register(Few | FarFew)
 def _(rows):
     return zero_sums(2, 8)
 
@@ -264,8 +260,7 @@ def correct_far_rows(rows, f, kernel, patterns, slots, constant2, out, column): 
     """Overwrite the values of the far rows of a tile, in ``out`` from a column on, by Gaussians from differences."""
 
 
-@correct_far_rows.register(FarMany)
-@correct_far_rows.register(FarFew)
+@correct_far_rows.register(FarMany | FarFew)
 def _(rows, f, kernel, patterns, slots, constant2, out, column):  # noqa: PLR0913
     if rows.far[f]:
         _correct(rows, f, kernel, patterns, slots, constant2, out, column)

@@ -80,24 +80,19 @@ def blend(rule: Any, state: Any, reach: float, energy: float, tally: Any) -> tup
     """
 
 
-@score.register(ScaledWeights, Dense)
-@score.register(ScaledWeights, CSR)
-@score.register(Powers, Dense)
-@score.register(Powers, CSR)
+@score.register(ScaledWeights | Powers, Dense | CSR)
 def _(rep, rows, t, n, scores):
     score(rep.table, rows, t, n, scores)
     for r in range(n):
         scores[r] *= rep.state[SCALE]
 
 
-@keeps_average.register(ScaledWeights)
-@keeps_average.register(Powers)
+@keeps_average.register(ScaledWeights | Powers)
 def _(rep):
     return keeps_average(rep.table)
 
 
-@swap_in_average.register(ScaledWeights)
-@swap_in_average.register(Powers)
+@swap_in_average.register(ScaledWeights | Powers)
 def _(rep, rows, t, n, rounds):
     # The average is no multiple of anything: it takes the table's place, at scale 1.
     state = rep.state
@@ -107,8 +102,7 @@ def _(rep, rows, t, n, rounds):
     return kept
 
 
-@swap_out_average.register(ScaledWeights)
-@swap_out_average.register(Powers)
+@swap_out_average.register(ScaledWeights | Powers)
 def _(rep, rows, t, n, kept):
     rep.state[SCALE] = kept[kept.shape[0] - 1, 0]
     put_back(rep.table, rows, t, n, kept)

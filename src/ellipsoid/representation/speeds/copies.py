@@ -163,8 +163,7 @@ def add_step(rep, size, steps):
                 W[j, np.uint64(columns[np.uint64(m)])] += far * step[np.uint64(m)]
 
 
-@score.register(Copies, Dense)
-@score.register(Copies, CSR)
+@score.register(Copies, Dense | CSR)
 def _(rep, rows, t, n, scores):
     copy, place = leading_head(rep)
     first = 2 * copy * rep.block

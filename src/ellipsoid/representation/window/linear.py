@@ -43,15 +43,13 @@ class Window(NamedTuple):
     x: np.ndarray
 
 
-@score.register(Window, Dense)
-@score.register(Window, CSR)
+@score.register(Window, Dense | CSR)
 def _(rep, rows, t, n, scores):
     score(rep.base, rows, t, n, scores)
     add_window_scores(rep.ring, rep, t, scores)
 
 
-@norm2.register(Window, Dense)
-@norm2.register(Window, CSR)
+@norm2.register(Window, Dense | CSR)
 def _(rep, rows, t):
     return norm2(rep.base, rows, t)
 
@@ -76,8 +74,7 @@ def store_row(ring: Any, rows: Any, t: int, i: int, numbers: Any) -> None:
     """Copy row t into slot i, whose old row is forgotten."""
 
 
-@store_row.register(Dense, Dense)
-@store_row.register(Dense, CSR)
+@store_row.register(Dense, Dense | CSR)
 def _(ring, rows, t, i, numbers):
     for j in range(ring.X.shape[1]):
         ring.X[i, j] = 0.0
@@ -199,8 +196,7 @@ def retire(ring: Any, rep: Any, i: int, t: int, before: float) -> None:
     """
 
 
-@follow_change.register(Dense)
-@follow_change.register(CSR)
+@follow_change.register(Dense | CSR)
 def _(ring, rep, i, moves, work, before):
     z, change = rep.pairs[i], rep.dual.change[i]
     work[WHO, 0], work[TAU, 0] = z[PAIR_BLOCK], change * z[PAIR_SIGN]
