@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ellipsoid import EllipsoidalSVC, OnlineEllipsoidalSVC
-from ellipsoid.batch.online import smallest_shift
 from ellipsoid.batch.problem import make_problem
+from ellipsoid.estimators.state.binary_esvm import smallest_shift
 
 R = 0.9
 

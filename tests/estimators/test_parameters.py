@@ -70,6 +70,20 @@ def test_a_number_that_is_none_is_named(value):
         MIRA(margin=value).partial_fit(X, Y)
 
 
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (MIRA(n_epochs=True), "n_epochs"),
+        (Perceptron(kernel="rbf", budget=True), "budget"),
+        (EllipsoidalSVC(max_iter=True), "max_iter"),
+        (BayesPointMachine(max_bounces=True), "max_bounces"),
+    ],
+)
+def test_a_truth_value_is_no_count(model, name):
+    with pytest.raises(ValueError, match=f"{name} must be .*got True"):
+        model.fit(X, Y)
+
+
 def test_a_power_that_kernels_do_not_have():
     with pytest.raises(ValueError, match="degree must be a positive integer"):
         IELLIP(kernel="poly", gamma=0.1, degree=2.5).partial_fit(X, Y)

@@ -3,22 +3,8 @@
 Dask is only needed, and imported, for a cluster: ``pip install 'ellipsoid[distributed]'``.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .comparing import compare as compare
-    from .fitting import fit as fit
-    from .predicting import predict as predict
-
-FUNCTIONS = {"compare": "comparing", "fit": "fitting", "predict": "predicting"}
+from .comparing import compare
+from .fitting import fit
+from .predicting import predict
 
 __all__ = ["compare", "fit", "predict"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in FUNCTIONS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{FUNCTIONS[name]}"), name)
-    globals()[name] = value
-    return value

@@ -148,21 +148,22 @@ def rows_of_block(block: Any, reading: BlockReading) -> Iterator[Chunk]:
         if reading.scaler is None:
             yield chunk
         else:
-            scaled = Chunk(reading.scaler.scaled(chunk.X), chunk.y, chunk.offset)
-            scaled.weights = chunk.weights
-            yield scaled
+            yield Chunk(reading.scaler.scaled(chunk.X), chunk.y, chunk.offset, chunk.weights)
 
 
 def rows_that_count(block: Any, reading: BlockReading) -> Iterator[Chunk]:
     """The same without rows of weight 0: their labels and features must have no effect."""
     for chunk in rows_of_block(block, reading):
-        counting = None if chunk.weights is None else np.asarray(chunk.weights) != 0.0
-        if counting is None or counting.all():
+        if chunk.weights is None:
+            yield chunk
+            continue
+        weights = np.asarray(chunk.weights)
+        counting = weights != 0.0
+        if counting.all():
             yield chunk
         elif counting.any():
-            some = Chunk(chunk.X[counting], None if chunk.y is None else np.asarray(chunk.y)[counting], chunk.offset)
-            some.weights = np.asarray(chunk.weights)[counting]
-            yield some
+            y = None if chunk.y is None else np.asarray(chunk.y)[counting]
+            yield Chunk(chunk.X[counting], y, chunk.offset, weights[counting])
 
 
 def unless_empty(stream: Stream) -> Iterator[Chunk]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 from sklearn.base import clone, is_regressor
 
 from ellipsoid.certificates.mixed import DUAL, INFORMATION, MIX, REPLAY
 from ellipsoid.estimators.inputs.rows import RowSource
+from ellipsoid.estimators.parameters.validation import is_count
 from ellipsoid.merging.agreement import DRIFTS, UNPROVED
 from ellipsoid.rules import dual_ascent
 
@@ -51,7 +51,7 @@ def check_single(learner: Any) -> None:
 
 def check_count(name: str, value: Any) -> None:
     """Raise unless the value is a positive integer."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    if not is_count(value):
         raise ValueError(f"{name} must be a positive integer, got {value!r}")
 
 

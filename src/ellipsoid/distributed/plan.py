@@ -9,12 +9,12 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ellipsoid.estimators.parameters.validation import is_count
 from ellipsoid.evaluate.position import probes
 from ellipsoid.streams.opening import SUFFIX, open_stream, sniff
 from ellipsoid.streams.options import OF_NUMBERS
@@ -58,7 +58,7 @@ def make_plan(
 
     ``learned`` are the columns that a model knows its features by: tables that have others are refused.
     """
-    if not isinstance(block_bytes, Integral) or block_bytes < 1:
+    if not is_count(block_bytes):
         raise ValueError(f"block_bytes must be positive and whole, got {block_bytes!r}")
     if isinstance(data, str | os.PathLike):
         data = [data]

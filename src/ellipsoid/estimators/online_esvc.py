@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ellipsoid.batch.online import Terms
 from ellipsoid.batch.problem import SOFT_MARGIN_R, check_constants
 from ellipsoid.certificates import Certificate
 from ellipsoid.certificates.rounding import Span
@@ -19,6 +18,7 @@ from .parameters.declaration import declared
 from .parameters.validation import positive
 from .shell.base import OnlineClassifier
 from .shell.early_stopping import HeldOut
+from .state.binary_esvm import Terms
 from .state.learner import Learner
 from .state.online_esvc import EllipsoidalSVMLearner, row_lengths
 
@@ -93,14 +93,14 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         """Weak duality, and the margin that no vector can exceed on the updates."""
         assert isinstance(learner, EllipsoidalSVMLearner)
-        machines = learner.table.machines
-        duals = [Span.within(machine.dual(), machine.rounding_error()) for machine in machines]
+        svms = learner.table.svms
+        duals = [Span.within(svm.dual(), svm.rounding_error()) for svm in svms]
         least = sum(duals, Span.exactly(0.0))
         if learner.known_gaps:
-            most = least + max(float(np.sum(learner.known_gaps)), 0.0) + 2.0 * sum(m.rounding_error() for m in machines)
+            most = least + max(float(np.sum(learner.known_gaps)), 0.0) + 2.0 * sum(m.rounding_error() for m in svms)
             meaning = "always: the optimum over the data of fit is at least the first, and this model has the second"
         else:
-            balls = [Span.within(machine.ball_objective(), machine.rounding_error()) for machine in machines]
+            balls = [Span.within(svm.ball_objective(), svm.rounding_error()) for svm in svms]
             most = sum(balls, Span.exactly(0.0))
             meaning = "always: the optimum over the examples so far lies between the two, the second being a ball's"
         average, largest = learner.margins(comparator)
@@ -147,15 +147,15 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     @property
     def dual_objective_(self) -> Any:
         """A lower bound on the optimum over the examples so far."""
-        duals = [machine.dual() for machine in self._fitted("dual_objective_").table.machines]
+        duals = [svm.dual() for svm in self._fitted("dual_objective_").table.svms]
         return duals[0] if len(duals) == 1 else np.array(duals)
 
     @property
     def shape_(self) -> Any:
         """The matrix B, the constant feature (if any) first; one a class if there are more than two."""
-        machines = self._fitted("shape_").table.machines
+        svms = self._fitted("shape_").table.svms
         try:
-            shapes = [machine.shape() for machine in machines]
+            shapes = [svm.shape() for svm in svms]
         except ValueError as error:
             raise AttributeError(str(error)) from error
         return shapes[0] if len(shapes) == 1 else np.array(shapes)

@@ -26,7 +26,7 @@ from .dual_bounds import DualClassifier, best_multiple, comparator_of
 from .inputs.rows import RowSource
 from .parameters.declaration import declared
 from .parameters.shared import WeightParameters
-from .parameters.validation import positive
+from .parameters.validation import is_count, positive
 from .shell.kernelized import KernelClassifier
 from .state.expansion import ExpansionLearner
 from .state.interruption import LearnerMark
@@ -202,8 +202,7 @@ class OnlineSVM(WeightParameters, KernelClassifier, DualClassifier):
     margin: float = 1.0
 
     def _start(self) -> Windowed:
-        whole = isinstance(self.window, int | np.integer) and not isinstance(self.window, bool)
-        if self.window is not None and not (whole and 1 <= self.window <= ALL):
+        if self.window is not None and not (is_count(self.window) and self.window <= ALL):
             raise ValueError(f"window must be a positive integer, or None for all examples, got {self.window!r}")
         margin, cap = positive("margin", self.margin), positive("C", self.C, infinite=True)
         rule = DualAscent(margin, margin, cap, EXACT_STEP)

@@ -41,6 +41,11 @@ class Chunk(_Rows):
 
     weights: Any = None
 
+    def __new__(cls, X: Any, y: Any, offset: int, weights: Any = None) -> Chunk:
+        chunk = super().__new__(cls, X, y, offset)
+        chunk.weights = weights
+        return chunk
+
 
 class Stream:
     """What `open_stream` returns.
@@ -150,10 +155,8 @@ class Stream:
                 stop = min(n, start + step)
                 whole = stop - start == n
                 labels = None if y is None or not self.options.labelled else y if whole else y[start:stop]
-                chunk = Chunk(X if whole else X[start:stop], labels, offset + start)
-                if weights is not None:
-                    chunk.weights = weights[start:stop]
-                yield chunk
+                own = None if weights is None else weights[start:stop]
+                yield Chunk(X if whole else X[start:stop], labels, offset + start, own)
                 start = stop
             offset += n
         if offset == 0:

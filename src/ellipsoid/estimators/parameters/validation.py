@@ -30,10 +30,15 @@ def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = Fals
     return number
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
-    """An integer of at least ``least``, or ``ValueError``."""
-    if not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be at least {least}, and an integer; got {value!r}")
+def is_count(value: Any) -> bool:
+    """Whether the value is a positive integer; a truth value is none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+
+
+def whole(name: str, value: Any) -> int:
+    """A positive integer, or ``ValueError``."""
+    if not is_count(value):
+        raise ValueError(f"{name} must be at least 1, and an integer; got {value!r}")
     return int(value)
 
 

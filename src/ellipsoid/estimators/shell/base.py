@@ -27,7 +27,7 @@ from ..inputs.labels import Classifier, Codes, cast_labels
 from ..inputs.rows import RowSource, check_memory, flaw_message
 from ..parameters.declaration import declared
 from ..parameters.shared import OnlineParameters
-from ..parameters.validation import check_flags, check_kinds, comparator_rows
+from ..parameters.validation import check_flags, check_kinds, comparator_rows, is_count
 from ..state.interruption import LearnerMark, add_progress_note, without_interrupts
 from ..state.learner import NO_LABELS, Learner
 from ..state.observable import Observable
@@ -97,7 +97,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         return self
 
     def _fit(self, X: Any, y: ArrayLike, weight: Floats, held: HeldOut | None) -> None:
-        if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
+        if not is_count(self.n_epochs):
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._new_learner()
         random = check_random_state(self.random_state)

@@ -10,7 +10,7 @@ from ellipsoid.representation.kernel.patterns import WIDEST_LAYOUT
 
 from ..parameters.declaration import declared
 from ..parameters.shared import InterceptParameters, KernelParameters
-from ..parameters.validation import one_of
+from ..parameters.validation import is_count, one_of
 from ..state.device_learner import DeviceParameters
 from ..state.expansion import ExpansionLearner
 from ..state.learner import Learner
@@ -44,7 +44,7 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
     ) -> Learner:
         """A learner for the rule, in the space that the parameters choose."""
         kernel, vote = self._kernel_spec(), isinstance(self.average, str)
-        if budget is not None and (not isinstance(budget, int | np.integer) or budget < 1):
+        if budget is not None and not is_count(budget):
             raise ValueError(f"budget must be a positive integer or None, got {budget!r}")
         budget = None if budget is None else int(budget)
         if vote:

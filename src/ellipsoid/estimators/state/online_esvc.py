@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.batch.online import MOVES, Machine, Terms
-from ellipsoid.batch.problem import Matrix, Vector
 from ellipsoid.certificates.rounding import Span, relative_error
 from ellipsoid.engine import CSR, Dense, call, scores_of
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import CODES, ORDER, ORDERED, PREDICTED, WATCHED
 from ellipsoid.representation.linear import ClassMajor
 from ellipsoid.representation.rollback import Marked
+from ellipsoid.representation.table_protocol import Floats
 
 from ..inputs.rows import RowSource
+from .binary_esvm import MOVES, BinaryESVM, Terms
 from .interruption import without_interrupts
 from .learner import NO_LABELS, Learner
 from .one_row import NoOneRow
@@ -29,14 +29,14 @@ ENTRIES_AT_ONCE = 1 << 26
 NO_AVERAGES = np.zeros((0, 0))
 
 
-class _Machines(Marked):
+class _BinarySVMs(Marked):
     """The binary learners: one for two labels, else one for each class."""
 
     by_class = True
     predicts_in_loop = False
 
     def __init__(self) -> None:
-        self.machines: list[Machine] = []
+        self.svms: list[BinaryESVM] = []
         self.width = 0
 
     def prepare(self) -> None:
@@ -44,19 +44,19 @@ class _Machines(Marked):
 
     def mutable_parts(self) -> list[Any]:
         """The table itself and the binary learners."""
-        return [self, *self.machines]
+        return [self, *self.svms]
 
-    def weights(self, scores: int, rounds: int, averaged: bool = False) -> Matrix:
+    def weights(self, scores: int, rounds: int, averaged: bool = False) -> Floats:
         """A row for each score: first what the constant feature adds to it, then the weights."""
-        table = np.zeros((len(self.machines), 1 + self.width))
-        for row, machine in zip(table, self.machines, strict=True):
-            row[1 - machine.terms.offset :] = machine.mean_weights() if averaged else machine.state.w
-            row[0] *= machine.terms.bias
+        table = np.zeros((len(self.svms), 1 + self.width))
+        for row, svm in zip(table, self.svms, strict=True):
+            row[1 - svm.terms.offset :] = svm.mean_weights() if averaged else svm.state.w
+            row[0] *= svm.terms.bias
         return table
 
-    def state(self, scores: int) -> dict[str, NDArray[np.float64]]:
+    def state(self, scores: int) -> dict[str, Floats]:
         """The arrays of a model file."""
-        return {f"{name}{k}": getattr(m.state, name) for k, m in enumerate(self.machines) for name in FIELDS}
+        return {f"{name}{k}": getattr(m.state, name) for k, m in enumerate(self.svms) for name in FIELDS}
 
 
 class _Piece:
@@ -76,26 +76,26 @@ class _Piece:
         silent: bool,
     ) -> None:
         self.learner, self.parts, self.order, self.signs, self.silent = learner, parts, order, signs, silent
-        self.machines = learner.table.machines
-        self.goals = [machine.clock + len(order) for machine in self.machines]
+        self.svms = learner.table.svms
+        self.goals = [svm.clock + len(order) for svm in self.svms]
         self.rounds = learner.rounds
         self.right = codes[order]
-        self.scores = np.zeros((len(self.machines), len(order)))
+        self.scores = np.zeros((len(self.svms), len(order)))
         self.moved = np.zeros(len(order), dtype=np.bool_)
         self.predicted: NDArray[Any] = np.empty(0)
 
     @property
     def begun(self) -> bool:
         """Has a binary learner learned the rows?"""
-        return any(machine.clock == goal for machine, goal in zip(self.machines, self.goals, strict=True))
+        return any(svm.clock == goal for svm, goal in zip(self.svms, self.goals, strict=True))
 
     def learn(self) -> None:
         """Let every binary learner learn the rows, then count the rows."""
-        for k, (machine, goal) in enumerate(zip(self.machines, self.goals, strict=True)):
-            if machine.clock < goal and self.silent:
-                machine.skip_rows(len(self.order))
-            elif machine.clock < goal:
-                machine.learn(self.parts, self.order, self.signs[k], self.scores[k], self.moved)
+        for k, (svm, goal) in enumerate(zip(self.svms, self.goals, strict=True)):
+            if svm.clock < goal and self.silent:
+                svm.skip_rows(len(self.order))
+            elif svm.clock < goal:
+                svm.learn(self.parts, self.order, self.signs[k], self.scores[k], self.moved)
         scores, right, everyone = self.scores, self.right, np.arange(len(self.order))
         if len(self.learner.labels) == 2:
             mistakes, self.predicted = np.where(right == 1, scores[0], -scores[0]) <= 0.0, scores[0] > 0.0
@@ -114,7 +114,7 @@ class EllipsoidalSVMLearner(Learner):
     """Labels, features and binary learners of one stream."""
 
     # Not a table for the compiled loop: methods that need more than marks and weights are overridden here.
-    table: _Machines  # type: ignore[assignment]
+    table: _BinarySVMs  # type: ignore[assignment]
 
     def __init__(self, terms: Terms, *, intercept: float, average: bool, bias: float | None) -> None:
         super().__init__(None, intercept=intercept, average=average, one_vs_rest=True)
@@ -139,35 +139,35 @@ class EllipsoidalSVMLearner(Learner):
                 f"got {width}; reduce X first, or use a linear learner"
             )
         if self.table is None:
-            self.table = _Machines()
+            self.table = _BinarySVMs()
         if width > self.table.width:
             self.table.width = width
-            for machine in self.table.machines:
-                machine.widen(self.terms.offset + width)
+            for svm in self.table.svms:
+                svm.widen(self.terms.offset + width)
 
     def add_label(self, label: Any) -> None:
         """Add a class. Two labels share a binary learner; with a third each gets its own, the first a mirrored copy."""
-        machines = self.table.machines.copy()
+        svms = self.table.svms.copy()
         self.labels.add(label)
         if len(self.labels) == 2:
-            machines[0] = machines[0].mirrored()
+            svms[0] = svms[0].mirrored()
         elif len(self.labels) == 3:
             self.split = self.rounds > 0
-            machines.insert(0, machines[0].mirrored())
+            svms.insert(0, svms[0].mirrored())
         if len(self.labels) != 2:
-            machines.append(self._new())
-        self.table.machines = machines
+            svms.append(self._new())
+        self.table.svms = svms
 
-    def _new(self) -> Machine:
-        return Machine(self.terms._replace(bias=self.bias), self.terms.offset + self.table.width)
+    def _new(self) -> BinaryESVM:
+        return BinaryESVM(self.terms._replace(bias=self.bias), self.terms.offset + self.table.width)
 
     def settle(self, norm: float, radius: float) -> None:
         """Fix the size of the constant feature, and the radius that the first steps assume."""
         if self.bias == 0.0 and self.constant:
             self.bias = self.bias_given if self.bias_given is not None else norm
         self.first_radius = float(np.hypot(radius, self.bias))
-        for machine in self.table.machines:
-            machine.terms = machine.terms._replace(bias=self.bias)
+        for svm in self.table.svms:
+            svm.terms = svm.terms._replace(bias=self.bias)
 
     def _begin(self, rows: Dense | CSR, order: NDArray[np.int64]) -> int:
         """Call ``settle`` with the first row that is not zero; returns the number of rows before it.
@@ -222,23 +222,23 @@ class EllipsoidalSVMLearner(Learner):
 
     def _ready(self) -> int:
         """The number of rows to learn next, after every binary learner is made ready for them; few if rows are wide."""
-        machines = self.table.machines
-        for machine in machines:
-            if not machine.rows_left:
-                machine.renew(self.first_radius)
-        work = sum(machine.width * machine.width for machine in machines)
-        return min([max(1, ENTRIES_AT_ONCE // max(1, work)), *(machine.rows_left for machine in machines)])
+        svms = self.table.svms
+        for svm in svms:
+            if not svm.rows_left:
+                svm.renew(self.first_radius)
+        work = sum(svm.width * svm.width for svm in svms)
+        return min([max(1, ENTRIES_AT_ONCE // max(1, work)), *(svm.rows_left for svm in svms)])
 
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         return self.table.weights(self.scores, self.rounds, averaged=self.average)
 
-    def decision(self, source: RowSource) -> NDArray[np.float64]:
+    def decision(self, source: RowSource) -> Floats:
         table = self.weights()
         blocks = [self._scores(source.rows(start, stop), table) for start, stop in source.blocks()]
         return np.vstack(blocks)
 
     @staticmethod
-    def _scores(rows: Dense | CSR, table: Matrix) -> Matrix:
+    def _scores(rows: Dense | CSR, table: Floats) -> Floats:
         """Scores row by row, as in every linear learner: in a matrix product rounding may depend on the other rows."""
         count = len(rows.X) if isinstance(rows, Dense) else len(rows.indptr) - 1
         args = (ClassMajor(table, NO_AVERAGES), rows, len(table), np.empty((count, len(table))))
@@ -252,25 +252,25 @@ class EllipsoidalSVMLearner(Learner):
         X = _matrix(rows)
         norms = np.sqrt(row_lengths(rows, np.arange(len(codes))) ** 2 + self.bias**2)
         found = []
-        for k, machine in enumerate(self.table.machines):
+        for k, svm in enumerate(self.table.svms):
             y = np.where(codes == (1 if len(self.labels) == 2 else k), 1.0, -1.0)
             try:
-                B = machine.shape()
+                B = svm.shape()
             except ValueError:
                 # All rows vanish beside 1, or rounding hides the shape: nothing is known.
-                found.append((np.inf, machine.dual()))
+                found.append((np.inf, svm.dual()))
                 continue
-            w = machine.mean_weights() if self.average else machine.state.w
-            width = _quadratic(X, self.bias if machine.terms.offset else None, B)
-            value = y * (X @ w[machine.terms.offset :] + (self.bias * w[0] if machine.terms.offset else 0.0))
+            w = svm.mean_weights() if self.average else svm.state.w
+            width = _quadratic(X, self.bias if svm.terms.offset else None, B)
+            value = y * (X @ w[svm.terms.offset :] + (self.bias * w[0] if svm.terms.offset else 0.0))
             informative = norms > 0
-            if machine.terms.r > 0:
+            if svm.terms.r > 0:
                 width[informative] /= norms[informative]
-            slack = np.maximum(width - value, 0.0)[informative] / (machine.terms.nu * norms[informative])
-            found.append((machine.gap(float(slack.sum()) / len(codes), B), machine.dual()))
+            slack = np.maximum(width - value, 0.0)[informative] / (svm.terms.nu * norms[informative])
+            found.append((svm.gap(float(slack.sum()) / len(codes), B), svm.dual()))
         return found
 
-    def margins(self, comparator: NDArray[np.float64]) -> tuple[Span, Span]:
+    def margins(self, comparator: Floats) -> tuple[Span, Span]:
         """The average margin of a comparator on the updates, all scaled to length one, and an upper bound for it.
 
         Their sum is sum_i y_i u.x_i/|x_i| = u.p with p = nu sum_i C_i y_i x_i, over all classes: at most |u| |p|.
@@ -278,14 +278,14 @@ class EllipsoidalSVMLearner(Learner):
         product = length = most = updates = 0.0
         # A comparator may have any size: it is scaled.
         comparator = comparator / (float(np.abs(comparator).max(initial=0.0)) or 1.0)
-        for row, machine in zip(comparator, self.table.machines, strict=True):
-            offset, pull = machine.terms.offset, machine.terms.nu * machine.state.pull
+        for row, svm in zip(comparator, self.table.svms, strict=True):
+            offset, pull = svm.terms.offset, svm.terms.nu * svm.state.pull
             u = row[1 - offset :].copy()
-            u[:offset] /= machine.terms.bias or 1.0
+            u[:offset] /= svm.terms.bias or 1.0
             product += float(u @ pull)
             length += float(u @ u)
             most += float(pull @ pull)
-            updates += float(machine.state.scalars[MOVES])
+            updates += float(svm.state.scalars[MOVES])
         scale = max(updates, 1.0)
         # Rows of length one are averaged: no number here is larger than one, nor any error than these roundings.
         error = relative_error(2.0 * updates + 4.0 * comparator.size + 16.0)
@@ -318,8 +318,8 @@ class EllipsoidalSVMLearner(Learner):
         self.bias, self.first_radius = float(scalars["bias"]), float(scalars["first_radius"])
         self.settle(self.bias, 0.0)
         self.first_radius = float(scalars["first_radius"])
-        for k, machine in enumerate(self.table.machines):
-            for mine, name in zip(machine.state, FIELDS, strict=True):
+        for k, svm in enumerate(self.table.svms):
+            for mine, name in zip(svm.state, FIELDS, strict=True):
                 mine[...] = arrays[f"{name}{k}"]
         self.tally[:] = arrays["tally"]
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
@@ -350,7 +350,7 @@ def _matrix(rows: Dense | CSR) -> Any:
     return csr_array(parts, shape=(len(rows.indptr) - 1, rows.width))
 
 
-def row_lengths(rows: Dense | CSR, order: NDArray[np.int64]) -> Vector:
+def row_lengths(rows: Dense | CSR, order: NDArray[np.int64]) -> Floats:
     """Lengths of rows without the constant feature."""
     X = _matrix(rows)
     if isinstance(rows, Dense):
@@ -358,7 +358,7 @@ def row_lengths(rows: Dense | CSR, order: NDArray[np.int64]) -> Vector:
     return np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel())[order]
 
 
-def _quadratic(X: Any, bias: float | None, B: Matrix, chunk: int = 8192) -> Vector:
+def _quadratic(X: Any, bias: float | None, B: Floats, chunk: int = 8192) -> Floats:
     """x'Bx of the rows, with a constant feature of size ``bias`` as first entry unless it is None."""
     out = np.empty(X.shape[0])
     core = B if bias is None else B[1:, 1:]

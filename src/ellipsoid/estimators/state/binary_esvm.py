@@ -23,8 +23,7 @@ from ellipsoid.certificates.rounding import relative_error
 from ellipsoid.engine.compile import compiled
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.rows import CSR, Dense
-
-from .problem import Matrix, Vector
+from ellipsoid.representation.table_protocol import Floats
 
 STEP = 0.3
 # How much t may grow before rho is renewed, and the fewest steps between two renewals.
@@ -47,7 +46,7 @@ class Terms(NamedTuple):
     bias: float
 
 
-class MachineState(NamedTuple):
+class BinaryState(NamedTuple):
     """Arrays of one binary learner: Z's lower triangle, Q, w, the weighted sum of past w, sum C y x, and scalars."""
 
     Z: np.ndarray
@@ -184,7 +183,7 @@ def learn_rows(rows, order, signs, state, terms, scores, moved):
 LARGEST_SQUARED, LEAST_RHO = 1e150, 1e-300
 
 
-def smallest_shift(values: Vector, radius: float) -> float:
+def smallest_shift(values: Floats, radius: float) -> float:
     """The smallest l >= 0 with sum 1/(values + l) <= 1/radius, by Newton on the concave 1/sum: monotone from below."""
     values = np.maximum(values, 0.0)
     # The largest term alone needs this much.
@@ -201,17 +200,17 @@ def smallest_shift(values: Vector, radius: float) -> float:
 
 
 @dataclass
-class Machine:
+class BinaryESVM:
     """One binary learner: its arrays, and the renewals of rho between compiled stretches."""
 
     terms: Terms
     width: int
-    state: MachineState = field(init=False)
+    state: BinaryState = field(init=False)
 
     def __post_init__(self) -> None:
         n = self.width
         scalars = np.zeros(MOVES + 1)
-        self.state = MachineState(np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n), scalars)
+        self.state = BinaryState(np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n), scalars)
 
     @property
     def clock(self) -> int:
@@ -221,17 +220,17 @@ class Machine:
     def radius(self) -> float:
         return float(self.state.scalars[RADIUS])
 
-    def mirrored(self) -> "Machine":
+    def mirrored(self) -> "BinaryESVM":
         """The learner of the opposite class: activity does not depend on which class is called positive."""
-        twin = Machine(self.terms, self.width)
+        twin = BinaryESVM(self.terms, self.width)
         s = self.state
-        twin.state = MachineState(s.Z.copy(), s.Q.copy(), -s.w, -s.past, -s.pull, s.scalars.copy())
+        twin.state = BinaryState(s.Z.copy(), s.Q.copy(), -s.w, -s.past, -s.pull, s.scalars.copy())
         return twin
 
     def widen(self, width: int) -> None:
         """Add features: until rho is renewed, Q is 1/rho on their diagonal."""
         old, s = self.width, self.state
-        grown = Machine(self.terms, width)
+        grown = BinaryESVM(self.terms, width)
         g = grown.state
         g.Z[:old, :old], g.Q[:old, :old] = s.Z, s.Q
         for new, known in zip(g[2:5], s[2:5], strict=True):
@@ -243,16 +242,16 @@ class Machine:
             g.scalars[TOP] = max(s.scalars[TOP], 1.0 / s.scalars[RHO])
         self.width, self.state = width, g
 
-    def mean_outer(self) -> Matrix:
+    def mean_outer(self) -> Floats:
         """S, the mean over all steps of the active points' weighted outer products."""
         lower = self.state.Z / max(self.clock, 1)
         return lower + np.tril(lower, -1).T
 
-    def shift(self, S: Matrix, radius: float) -> float:
+    def shift(self, S: Floats, radius: float) -> float:
         """What is added to S before it is inverted: 1 - r, or the projection's l."""
         return 1.0 - self.terms.r if self.terms.r > 0 else smallest_shift(eigvalsh(S), radius)
 
-    def shape(self, radius: float | None = None) -> Matrix:
+    def shape(self, radius: float | None = None) -> Floats:
         """B, exactly."""
         radius = self.radius if radius is None else radius
         if self.terms.r == 0 and radius == 0:
@@ -303,11 +302,11 @@ class Machine:
         s[CLOCK] += rows
         self.state = self.state._replace(scalars=s)
 
-    def learn(self, rows: Dense | CSR, order: Any, signs: Vector, scores: Vector, moved: Any) -> None:
+    def learn(self, rows: Dense | CSR, order: Any, signs: Floats, scores: Floats, moved: Any) -> None:
         """Learn the rows in the given order, no more than are ``rows_left``: all of them at once, without a stop."""
         learn_rows(rows, order, signs, self.state, self.terms, scores, moved)
 
-    def mean_weights(self) -> Vector:
+    def mean_weights(self) -> Floats:
         """The average of all w so far with weights 1, 2, 3, ..."""
         t = self.clock
         if t == 0:
@@ -364,7 +363,7 @@ class Machine:
         s = min(1.0 / n, n * nu) / self.radius
         return -n * float(np.log(s)) + s * self.radius / nu
 
-    def gap(self, average_slack: float, B: Matrix) -> float:
+    def gap(self, average_slack: float, B: Floats) -> float:
         """Primal minus dual, given (1/N) sum C_i (...)_+ of the same points at B and the weights to be judged."""
         S = self.mean_outer()
         norm = float(np.linalg.norm(self.state.pull)) / max(self.clock, 1)

@@ -11,9 +11,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from ellipsoid import OnlineEllipsoidalSVC
-from ellipsoid.batch.online import Machine, Terms, smallest_shift
 from ellipsoid.engine import Dense
 from ellipsoid.estimators import load
+from ellipsoid.estimators.state.binary_esvm import BinaryESVM, Terms, smallest_shift
 from ellipsoid.estimators.wrappers.pipeline import Scaled
 
 
@@ -50,18 +50,18 @@ def test_amortised_steps_follow_the_algorithm(r):
     radius = float(np.linalg.norm(X, axis=1).max())
     order = np.random.default_rng(0).permutation(np.tile(np.arange(len(y)), 3))
     S, average = by_the_book(X, y, order, nu=0.01, r=r, radius=radius)
-    machine = Machine(Terms(0.01, r, 0, 0.0), 4)
-    machine.state.scalars[3] = radius
+    svm = BinaryESVM(Terms(0.01, r, 0, 0.0), 4)
+    svm.state.scalars[3] = radius
     reached = 0
     while reached < len(order):
-        if not machine.rows_left:
-            machine.renew(radius)
-        part = order[reached : reached + machine.rows_left]
-        machine.learn(Dense(X, 0.0), part, y, np.empty(len(part)), np.zeros(len(part), bool))
+        if not svm.rows_left:
+            svm.renew(radius)
+        part = order[reached : reached + svm.rows_left]
+        svm.learn(Dense(X, 0.0), part, y, np.empty(len(part)), np.zeros(len(part), bool))
         reached += len(part)
     # The two differ in which points near the border are active, while rho waits to be renewed, above all early on.
-    assert np.linalg.norm(machine.mean_outer() - S) < 0.06 * np.linalg.norm(S)
-    assert np.linalg.norm(machine.mean_weights() - average) < 0.05
+    assert np.linalg.norm(svm.mean_outer() - S) < 0.06 * np.linalg.norm(S)
+    assert np.linalg.norm(svm.mean_weights() - average) < 0.05
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=8), st.floats(0.01, 100))
@@ -271,7 +271,7 @@ def test_certificates_are_never_exceeded(seed, problem, nu, classes, intercept):
     model = OnlineEllipsoidalSVC(nu=nu, formulation=problem, fit_intercept=intercept)
     model.partial_fit(X, y, classes=range(classes))
     rows = 1 if classes == 2 else classes
-    pulls = np.vstack([machine.state.pull[int(intercept) :] for machine in model._core.table.machines])
+    pulls = np.vstack([svm.state.pull[int(intercept) :] for svm in model._core.table.svms])
     for comparator in (
         None,
         rng.standard_normal((rows, 4)),
