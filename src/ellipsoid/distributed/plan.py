@@ -18,7 +18,8 @@ from ellipsoid.estimators.parameters.validation import is_count
 from ellipsoid.evaluate.position import probes
 from ellipsoid.streams.opening import SUFFIX, open_stream, sniff
 from ellipsoid.streams.options import OF_NUMBERS
-from ellipsoid.streams.readers.blocks import Origin, stem
+from ellipsoid.streams.readers.blocks import Origin
+from ellipsoid.streams.readers.compression import stem
 from ellipsoid.streams.readers.errors import NoRows
 from ellipsoid.streams.several_files import check_columns, kinds_and_base, refuse_empty_table
 

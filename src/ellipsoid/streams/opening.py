@@ -26,7 +26,8 @@ from typing import Any
 from .format import Format
 from .options import FORMATS, Options
 from .readers.arrays import ArrayRows
-from .readers.blocks import BINARY, SUFFIXES, Origin, stem
+from .readers.blocks import BINARY, Origin
+from .readers.compression import SUFFIXES, stem
 from .readers.errors import NoRows
 from .readers.examples import Examples
 from .sets.datasets import DEFORMED, Dataset, load, names, parse_name, stream

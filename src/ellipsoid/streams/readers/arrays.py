@@ -20,7 +20,8 @@ from ..format import Format, RowPieces
 from ..label_kinds import refuse_masked
 from ..labels import NumericLabels, label_values
 from ..options import Options
-from .blocks import DAMAGE, Origin
+from .blocks import Origin
+from .compression import DAMAGE
 
 # Values in one piece.
 PIECE = 1 << 19

@@ -7,13 +7,10 @@ filled also from a pipe that delivers less at a time: what the first block shows
 from __future__ import annotations
 
 import io
-import lzma
 import os
 import sys
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -21,29 +18,20 @@ import numpy as np
 
 from ellipsoid.engine.native.text_words import WINDOW
 
+from .compression import COMPRESSED, DAMAGE, MAGIC_BYTES, Reader, decompressed
+
 # Smaller ones cost more in handing over than they save (docs/decisions/0021).
 BLOCK_BYTES = 1 << 21
+# Bytes read to find out the format.
 PEEK = 1 << 18
 LONGEST_LINE = 1 << 28
 # Scanners read windows of bytes, also after the last line.
 SLACK = 2 * WINDOW
 
-# A compressed file is known by its first bytes, whatever its name.
-MAGIC = {
-    "gzip": b"\x1f\x8b",
-    "xz": b"\xfd7zXZ\x00",
-    "zstd": b"\x28\xb5\x2f\xfd",
-}
-BZIP2 = b"BZh"
 # What binary tables begin with, Arrow's as a file and as a stream.
 BINARY = (b"ARROW1", b"\xff\xff\xff\xff", b"PAR1")
 # What some editors put before text.
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# The bytes that show how a file is compressed.
-MAGIC_BYTES = 16
-# What decompressors raise on damaged bytes.
-DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
-SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
 
 class TextBlock(NamedTuple):
@@ -118,7 +106,7 @@ class Origin:
         file: Any = open(self.path, "rb", buffering=0) if self.path is not None else self._file  # noqa: SIM115
         self._raw = _Counted(file, close=self.path is not None)
         plain = io.BufferedReader(_WholeHead(self._raw), buffer_size=PEEK)
-        bytes_ = _decompressed(plain, self.name)
+        bytes_ = decompressed(plain, self.name)
         self._packed = bytes_ is not plain
         return plain if bytes_ is plain else io.BufferedReader(_WholeHead(bytes_), buffer_size=PEEK)
 
@@ -182,22 +170,7 @@ class Origin:
         return have, False
 
 
-class _Reader(io.RawIOBase):
-    """A file that reads another, and closes it unless it was open before."""
-
-    def __init__(self, file: Any, close: bool = True) -> None:
-        self._file, self._close = file, close
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        if self._close:
-            self._file.close()
-        super().close()
-
-
-class _Counted(_Reader):
+class _Counted(Reader):
     """Counts the bytes read from a file."""
 
     count = 0
@@ -213,7 +186,7 @@ class _Counted(_Reader):
         return int(got)
 
 
-class _WholeHead(_Reader):
+class _WholeHead(Reader):
     """Gives as many of the first bytes together as it takes to know the format, however few a pipe gives at a time;
     leaves out a byte order mark.
     """
@@ -240,60 +213,7 @@ class _WholeHead(_Reader):
 def _shows_format(head: bytes) -> bool:
     """Is there a whole line that is neither blank nor a comment, or the beginning of a format without lines?"""
     lines = (line.lstrip() for line in head.removeprefix(BYTE_ORDER_MARK).split(b"\n")[:-1])
-    return head.startswith((*MAGIC.values(), BZIP2, *BINARY)) or any(
-        line and not line.startswith(b"#") for line in lines
-    )
-
-
-class _Frames(_Reader):
-    """Decompresses streams, or frames, one after another, which ``padding`` may follow. Unlike the readers of the
-    libraries it reports damage behind the first frame, and a last one that is cut off, and does not take them for the
-    end.
-    """
-
-    def __init__(self, file: Any, start: Callable[[], Any], padding: bytes = b"") -> None:
-        super().__init__(file)
-        self._start, self._frame, self._padding, self._ready = start, start(), padding, b""
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            data = b""
-            if self._frame.eof:
-                data = self._frame.unused_data.lstrip(self._padding)
-                while not data:
-                    read = self._file.read1(PEEK)
-                    if not read:
-                        return 0
-                    data = read.lstrip(self._padding)
-                self._frame = self._start()
-            elif self._frame.needs_input:
-                data = self._file.read1(PEEK)
-                if not data:
-                    raise EOFError("it ends in the middle of a compressed stream")
-            self._ready = self._frame.decompress(data, len(buffer))
-        got = min(len(buffer), len(self._ready))
-        buffer[:got], self._ready = self._ready[:got], self._ready[got:]
-        return got
-
-
-class _ZstandardFrame:
-    """A frame of Zstandard with the interface of the decompressors of Python."""
-
-    needs_input = True
-
-    def __init__(self) -> None:
-        import zstandard
-
-        self._frame, self._damage = zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._frame, name)
-
-    def decompress(self, data: bytes, most: int) -> bytes:
-        try:
-            return bytes(self._frame.decompress(data))
-        except self._damage as error:
-            raise OSError(str(error)) from error
+    return head.startswith((*COMPRESSED, *BINARY)) or any(line and not line.startswith(b"#") for line in lines)
 
 
 def _standard_input() -> Any:
@@ -306,32 +226,3 @@ def _standard_input() -> Any:
 def _name(file: Any) -> str:
     name = getattr(file, "name", None)
     return name if isinstance(name, str) else "the open file"
-
-
-def _decompressed(file: io.BufferedReader[Any], name: str) -> Any:
-    head = file.peek(MAGIC_BYTES)[:MAGIC_BYTES]
-    if head.startswith(MAGIC["gzip"]):
-        import gzip
-
-        return gzip.GzipFile(fileobj=file)
-    if head[:3] == BZIP2 and head[4:10] == b"1AY&SY":
-        import bz2
-
-        return _Frames(file, bz2.BZ2Decompressor, padding=b"\0")
-    if head.startswith(MAGIC["xz"]):
-        return _Frames(file, lzma.LZMADecompressor, padding=b"\0")
-    if head.startswith(MAGIC["zstd"]):
-        if not find_spec("zstandard"):
-            raise ImportError(f"{name} is compressed by Zstandard; install the package zstandard to read it")
-        return _Frames(file, _ZstandardFrame)
-    return file
-
-
-def stem(name: str) -> str:
-    """A file's name in small letters, without the suffix of its compression.
-
-    >>> stem("Train.SVM.gz")
-    'train.svm'
-    """
-    name = name.lower()
-    return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
