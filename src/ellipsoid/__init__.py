@@ -24,7 +24,7 @@ _EXPORTS = {
     "Ellipsoid": "ellipsoid.ellipsoids",
     "EllipsoidClassifier": "ellipsoid.estimators",
     "EllipsoidalSVC": "ellipsoid.batch",
-    "EmptyVersionSpace": "ellipsoid.ellipsoids.tables.table",
+    "EmptyVersionSpace": "ellipsoid.ellipsoids.tables.around_weights",
     "IELLIP": "ellipsoid.estimators",
     "IntervalRegressor": "ellipsoid.estimators",
     "LineError": "ellipsoid.streams.readers.errors",
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from ellipsoid.convex import feasible_point as feasible_point
     from ellipsoid.convex import minimize as minimize
     from ellipsoid.ellipsoids import Ellipsoid as Ellipsoid
-    from ellipsoid.ellipsoids.tables.table import EmptyVersionSpace as EmptyVersionSpace
+    from ellipsoid.ellipsoids.tables.around_weights import EmptyVersionSpace as EmptyVersionSpace
     from ellipsoid.estimators import ALMA as ALMA
     from ellipsoid.estimators import AROW as AROW
     from ellipsoid.estimators import CELLIP as CELLIP

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from ellipsoid import CELLIP, IELLIP
-from ellipsoid.ellipsoids.tables.table import EmptyVersionSpace
+from ellipsoid import CELLIP, IELLIP, EmptyVersionSpace
 
 E1 = np.array([[1.0, 0.0, 0.0]])
 

@@ -17,7 +17,7 @@ from numba.core import config
 from sklearn.base import clone, is_regressor
 
 import ellipsoid
-from ellipsoid.ellipsoids.tables.table import EmptyVersionSpace
+from ellipsoid import EmptyVersionSpace
 from ellipsoid.estimators import FURTHER, HOMES, learner_named
 from ellipsoid.estimators.inputs import rows as inputs
 from ellipsoid.estimators.state import expansion

@@ -152,3 +152,23 @@ class LinearTable(Table):
         self.reserve(max(scores, 1), columns - 1)
         for name in ("W", "U") if self.average else ("W",):
             self._oriented(getattr(self, name))[:scores, :columns] = arrays[name]
+
+
+class AroundLinear(Table):
+    """The base class of tables that keep something else beside linear weights; ``linear`` has the weights."""
+
+    linear: LinearTable
+
+    def mutable_parts(self) -> list[Any]:
+        return [self, self.linear]
+
+    @property
+    def by_class(self) -> bool:  # type: ignore[override]
+        return self.linear.by_class
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return self.linear.width
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        return self.linear.weights(scores, rounds)

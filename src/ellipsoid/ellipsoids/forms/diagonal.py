@@ -46,24 +46,27 @@ class Shrinkage(NamedTuple):
     left: float
 
 
-@score.register(Diagonal, Dense | CSR)
-def _(rep, rows, t, n, scores):
-    score(rep.base, rows, t, n, scores)
+def score_with_base(kind: Any) -> None:
+    """Let parts of this kind score, and average, as the weights in their ``base`` do."""
+
+    @score.register(kind, Dense | CSR)
+    def _(rep, rows, t, n, scores):
+        score(rep.base, rows, t, n, scores)
+
+    @keeps_average.register(kind)
+    def _(rep):
+        return keeps_average(rep.base)
+
+    @swap_in_average.register(kind)
+    def _(rep, rows, t, n, rounds):
+        return swap_in_average(rep.base, rows, t, n, rounds)
+
+    @swap_out_average.register(kind)
+    def _(rep, rows, t, n, kept):
+        swap_out_average(rep.base, rows, t, n, kept)
 
 
-@keeps_average.register(Diagonal)
-def _(rep):
-    return keeps_average(rep.base)
-
-
-@swap_in_average.register(Diagonal)
-def _(rep, rows, t, n, rounds):
-    return swap_in_average(rep.base, rows, t, n, rounds)
-
-
-@swap_out_average.register(Diagonal)
-def _(rep, rows, t, n, kept):
-    swap_out_average(rep.base, rows, t, n, kept)
+score_with_base(Diagonal)
 
 
 @probe.register(Diagonal)

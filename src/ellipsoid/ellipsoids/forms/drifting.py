@@ -17,15 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import SUM, generic, helper
-from ellipsoid.engine.protocol import TAU, WHO, absorb, keeps_average, score, swap_in_average, swap_out_average
-from ellipsoid.engine.rows import CSR, Dense, row_span
+from ellipsoid.engine.protocol import TAU, WHO, absorb
+from ellipsoid.engine.rows import row_span
 from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
 from ellipsoid.representation.row_entries import entry_column, unpack_row
 
 from ..protocol import NO_ERRORS, cut, margin_along, probe
 from ..state import CAPPED, CUTS, DRIFTED
-from .diagonal import Diagonal, quadratic_form
+from .diagonal import Diagonal, quadratic_form, score_with_base
 
 
 class Drifting(NamedTuple):
@@ -52,24 +52,7 @@ class DriftingDiagonal(NamedTuple):
     state: np.ndarray
 
 
-@score.register(Drifting | DriftingDiagonal, Dense | CSR)
-def _(rep, rows, t, n, scores):
-    score(rep.base, rows, t, n, scores)
-
-
-@keeps_average.register(Drifting | DriftingDiagonal)
-def _(rep):
-    return keeps_average(rep.base)
-
-
-@swap_in_average.register(Drifting | DriftingDiagonal)
-def _(rep, rows, t, n, rounds):
-    return swap_in_average(rep.base, rows, t, n, rounds)
-
-
-@swap_out_average.register(Drifting | DriftingDiagonal)
-def _(rep, rows, t, n, kept):
-    swap_out_average(rep.base, rows, t, n, kept)
+score_with_base(Drifting | DriftingDiagonal)
 
 
 # -- the matrix --------------------------------------------------------------------------------------------------

@@ -1,31 +1,28 @@
 """The base class of tables that add an ellipsoid, or a variance for each weight, to a table of linear weights."""
 
-from typing import Any
+from contextlib import suppress
 
-from ellipsoid.representation.table_protocol import Floats, Table
-from ellipsoid.representation.tables import LinearTable
+from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.representation.tables import AroundLinear
 
 
-class AroundWeights(Table):
+class EmptyVersionSpace(ValueError):
+    """A proof that no classifier has the asked margin on the examples seen."""
+
+
+class AroundWeights(AroundLinear):
     """``linear`` has the weights; ``constant`` says whether the constant feature counts."""
 
-    linear: LinearTable
     numbers: Floats
     constant: bool
-
-    def mutable_parts(self) -> list[Any]:
-        return [self, self.linear]
+    scores: int
 
     def step_arrays(self) -> list[Floats]:
         return [self.numbers]
 
-    @property
-    def by_class(self) -> bool:  # type: ignore[override]
-        return self.linear.by_class
-
-    @property
-    def width(self) -> int:  # type: ignore[override]
-        return self.linear.width
+    def finish(self) -> None:
+        with suppress(EmptyVersionSpace):
+            self.settle()
 
     @property
     def average(self) -> bool:

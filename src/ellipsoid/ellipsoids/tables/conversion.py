@@ -42,7 +42,6 @@ class ConvertibleTable(AroundWeights):
     kept: float
     start: float
     radius: float
-    scores: int
     rounds: Floats
     rep: Any
 

@@ -24,6 +24,8 @@ class DiagonalTable(AroundWeights):
 
     form_name = "diagonal"
     predicts_in_loop = True
+    # The numbers in a file that cannot be negative.
+    counts: tuple[int, ...] = (CUTS,)
 
     def __init__(self, linear: LinearTable, *, kind: int, constant: bool) -> None:
         self.linear, self.kind, self.constant = linear, kind, constant
@@ -62,9 +64,6 @@ class DiagonalTable(AroundWeights):
     def _oriented(self, array: Floats) -> Floats:
         return array if self.by_class else array.T
 
-    def weights(self, scores: int, rounds: int) -> Floats:
-        return self.linear.weights(scores, rounds)
-
     def predictor(self, rounds: int) -> Any:
         return self.linear.predictor(rounds) if self.average else self.rep
 
@@ -90,13 +89,19 @@ class DiagonalTable(AroundWeights):
         """Raise ``ValueError`` unless a file's arrays, of the form with this name, can come from learning."""
         if name != self.form_name:
             raise ValueError(f"its shape has the form {name!r}, which is not one for its parameters")
-        B, numbers = arrays["B"], arrays["numbers"]
-        check_shape("B", B, arrays["W"].shape)
+        self.check_matrix(arrays["B"], arrays["W"])
+        numbers = arrays["numbers"]
         check_shape("numbers", numbers, (STATE_SIZE,))
+        counts = numbers[list(self.counts)]
+        finite = np.isfinite(counts).all() and np.isfinite(numbers[LOG_SCALE])
+        if numbers[DIM] != self.dim or not finite or (counts < 0.0).any():
+            raise ValueError("its counts are not all whole and non-negative")
+
+    def check_matrix(self, B: Floats, W: Floats) -> None:
+        """Raise ``ValueError`` unless the B of a file can belong to these weights."""
+        check_shape("B", B, W.shape)
         if not ((B >= 0.0) & (B <= 1.0)).all():
             raise ValueError("its variances are not all between 0 and 1")
-        if numbers[DIM] != self.dim or not (numbers[CUTS] >= 0.0 and np.isfinite(numbers[[CUTS, LOG_SCALE]]).all()):
-            raise ValueError("its counts are not all whole and non-negative")
 
     def restore(self, arrays: StoredArrays, form: str | None = None) -> None:
         self.linear.restore(arrays)

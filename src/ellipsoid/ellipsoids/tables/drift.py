@@ -15,7 +15,7 @@ from ..forms.diagonal import DROP
 from ..forms.drifting import Drifting, DriftingDiagonal
 from ..forms.form import FormArrays, check_shape
 from ..shapes.shape import DenseShape
-from ..state import CAPPED, CUTS, DIM, DRIFTED, LOG_SCALE, STATE_SIZE
+from ..state import CAPPED, CUTS, DIM, DRIFTED, LOG_SCALE
 from .diagonal import DiagonalTable
 
 
@@ -56,11 +56,13 @@ class DriftDiagonalTable(DiagonalTable):
         return {**super().state(scores), "touched": self._oldest()[:scores].copy()}
 
     def check(self, arrays: FormArrays, name: Any) -> None:
+        super().check(arrays, name)
         check_shape("touched", arrays["touched"], arrays["W"].shape)
-        B = arrays["B"]
+
+    def check_matrix(self, B: Floats, W: Floats) -> None:
+        check_shape("B", B, W.shape)
         if not ((B >= 0.0) & (max(1.0, self.ceiling) >= B)).all():
             raise ValueError("its variances are not all between 0 and their ceiling")
-        super().check({**arrays, "B": np.minimum(B, 1.0)}, name)
 
     def restore(self, arrays: StoredArrays, form: str | None = None) -> None:
         super().restore(arrays)
@@ -71,6 +73,7 @@ class DriftTable(DiagonalTable):
     """The whole covariance, whose diagonal grows by ``drift`` a round up to ``ceiling``."""
 
     form_name = "drifting"
+    counts = (CUTS, DRIFTED, CAPPED)
 
     def __init__(self, linear: LinearTable, *, constant: bool, drift: float, ceiling: float) -> None:
         self.drift, self.ceiling = drift, ceiling
@@ -158,17 +161,10 @@ class DriftTable(DiagonalTable):
     def state(self, scores: int) -> StoredArrays:
         return {**self.linear.state(scores), "B": self.B.copy(), "numbers": self.numbers.copy()}
 
-    def check(self, arrays: FormArrays, name: Any) -> None:
-        if name != self.form_name:
-            raise ValueError(f"its shape has the form {name!r}, which is not one for its parameters")
-        B, numbers = arrays["B"], arrays["numbers"]
-        check_shape("B", B, (arrays["W"].size, arrays["W"].size))
-        check_shape("numbers", numbers, (STATE_SIZE,))
+    def check_matrix(self, B: Floats, W: Floats) -> None:
+        check_shape("B", B, (W.size, W.size))
         if not (B == B.T).all() or not (B.diagonal() >= 0.0).all():
             raise ValueError("its covariance is not that of a Gaussian")
-        counts = numbers[[CUTS, DRIFTED, CAPPED]]
-        if numbers[DIM] != self.dim or not ((counts >= 0.0) & np.isfinite(counts)).all():
-            raise ValueError("its counts are not all whole and non-negative")
 
     def restore(self, arrays: StoredArrays, form: str | None = None) -> None:
         self.linear.restore(arrays)

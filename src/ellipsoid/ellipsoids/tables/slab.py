@@ -9,7 +9,6 @@ because the two squared distances, each at most 1, count 1 / t and 1 - 1 / t. Wh
 once, P grows by the ratio of the dimensions. (The same cuts in the larger space would enlarge it without end.)
 """
 
-from contextlib import suppress
 from math import inf
 from typing import Any
 
@@ -21,8 +20,8 @@ from ellipsoid.representation.tables import LinearTable
 
 from .. import state as slots
 from ..forms.form import FormArrays
+from .around_weights import EmptyVersionSpace
 from .drift import DriftTable
-from .table import EmptyVersionSpace
 
 # A few operations, rounded upwards.
 OUTWARDS = 1.0 + 2.0**-48
@@ -84,10 +83,6 @@ class SlabTable(DriftTable):
             self.B[0, 0] = 0.0
         # HALT is cleared last: if this is interrupted, it is done again.
         self.numbers[slots.HALT] = 0.0
-
-    def finish(self) -> None:
-        with suppress(EmptyVersionSpace):
-            self.settle()
 
     def state(self, scores: int) -> StoredArrays:
         more = {"changes": self.changes.copy()} if len(self.changes) else {}

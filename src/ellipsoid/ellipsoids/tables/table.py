@@ -13,7 +13,6 @@ and the same cuts in the larger space would have given this ellipsoid. Only a cu
 no equal in a larger space, because it leaves an interval: see `from_an_interval`.
 """
 
-from contextlib import suppress
 from math import exp, inf, log
 from typing import Any
 
@@ -31,6 +30,7 @@ from ..forms.gram_forms import GramForm, SparseGramForm
 from ..forms.rounding import U
 from ..forms.sketch import SketchForm
 from ..forms.vector_forms import ColumnForm, FullForm, ProductForm
+from .around_weights import EmptyVersionSpace
 from .conversion import ConvertibleTable
 
 # Names that model files give to the forms.
@@ -39,10 +39,6 @@ FORMS: dict[str, type[Form]] = {
 }
 # Not chosen automatically: a full matrix of more rows (134 MB), a product of more numbers for sparse rows (32 MB).
 LARGEST_FULL, LARGEST_PRODUCT = 4096, 1 << 22
-
-
-class EmptyVersionSpace(ValueError):
-    """A proof that no classifier has the asked margin on the examples seen."""
 
 
 class EllipsoidTable(ConvertibleTable):
@@ -181,10 +177,6 @@ class EllipsoidTable(ConvertibleTable):
                     "choose on_infeasible='skip'"
                 )
             self.restart()
-
-    def finish(self) -> None:
-        with suppress(EmptyVersionSpace):
-            self.settle()
 
     def restart(self) -> None:
         """Return to the start ball, and keep the record of empty intersections."""

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.rows import CSR, Dense
 
-from ..table_protocol import Floats, StoredArrays, Table
-from ..tables import LinearTable, doubled, widened
+from ..table_protocol import Floats, StoredArrays
+from ..tables import AroundLinear, LinearTable, doubled, widened
 from .linear import TAIL, Window
 from .slots import Slots
 
 
-class WindowTable(Table):
-    """A linear table and the last ``window`` examples with their alphas.
+class WindowTable(AroundLinear):
+    """A linear table and the last ``window`` examples with their alphas, as dense rows if it is ``by_class``.
 
     >>> table = WindowTable(LinearTable(by_class=True, average=False), window=3, constant=1.0, cap=1.0)
     >>> table.reserve(1, 5), table.slots.count, table.X.shape
@@ -29,17 +29,8 @@ class WindowTable(Table):
         self.indptr: NDArray[np.int64] = np.zeros(0 if self.by_class else 2 * self.slots.count, dtype=np.int64)
         self._bind()
 
-    @property
-    def by_class(self) -> bool:  # type: ignore[override]
-        """Are the rows of the window dense, and each function's weights together?"""
-        return self.linear.by_class
-
-    @property
-    def width(self) -> int:  # type: ignore[override]
-        return self.linear.width
-
     def mutable_parts(self) -> list[Any]:
-        return [self, self.linear, self.slots]
+        return [*super().mutable_parts(), self.slots]
 
     def _bind(self) -> None:
         if self.by_class:
@@ -95,9 +86,6 @@ class WindowTable(Table):
         self._bind()
 
     # -- reading -----------------------------------------------------------------------------------------------
-
-    def weights(self, scores: int, rounds: int) -> Floats:
-        return self.linear.weights(scores, rounds)
 
     def predictor(self, rounds: int) -> Any:
         return self.linear.predictor(rounds)
