@@ -137,10 +137,10 @@ def _shrink_inverse(inverse, direction, weight):
 
 
 @compiled(error_model="numpy")
-def point_pass(order, phi, points, alpha, inverse, v, state, weights, resting, comfort):
+def point_pass(order, phi, points, alpha, inverse, v, state, weights, shrunk, threshold):
     """One pass over the points of ``order``, one coordinate at a time; ``state`` = [q, sig, largest violation].
 
-    A point at a bound whose slope holds it there by more than ``comfort`` is marked in ``resting``.
+    A point at a bound whose slope holds it there by more than ``threshold`` is marked in ``shrunk``.
     """
     u = np.empty(phi.shape[1])
     for i in order:
@@ -151,12 +151,12 @@ def point_pass(order, phi, points, alpha, inverse, v, state, weights, resting, c
         yz = y * _dot(row, v)
         pull = y * (weights.bias + state[1] / (2.0 * weights.mu_b))
         slope = omega - yz / max(np.sqrt(state[0]), 2.0 * weights.mu) - pull
-        resting[i] = False
+        shrunk[i] = False
         if alpha[i] <= 0.0 and slope <= 0.0:
-            resting[i] = slope < -comfort
+            shrunk[i] = slope < -threshold
             continue
         if alpha[i] >= points.C[i] and slope >= 0.0:
-            resting[i] = slope > comfort
+            shrunk[i] = slope > threshold
             continue
         state[2] = max(state[2], abs(slope))
         s = _best_move(omega, yz, points.norms[i], state[0], pull, weights, -alpha[i], points.C[i] - alpha[i])
@@ -173,7 +173,7 @@ def point_pass(order, phi, points, alpha, inverse, v, state, weights, resting, c
 
 
 @compiled(error_model="numpy")
-def block_sweeps(points, alpha, products, state, weights, resting, comfort, sweeps):
+def block_sweeps(points, alpha, products, state, weights, shrunk, threshold, sweeps):
     """Coordinate sweeps on one block; ``products`` = (Phi_W P Phi_W', Phi_W Phi_W', Phi_W v), changed in place."""
     gram, kernel, z = products
     p = alpha.shape[0]
@@ -188,7 +188,7 @@ def block_sweeps(points, alpha, products, state, weights, resting, comfort, swee
             if sweep == 0:
                 slope = omega - yz / max(np.sqrt(state[0]), 2.0 * weights.mu) - pull
                 held = (low >= 0.0 and slope <= 0.0) or (high <= 0.0 and slope >= 0.0)
-                resting[i] = held and abs(slope) > comfort
+                shrunk[i] = held and abs(slope) > threshold
                 if not held:
                     state[2] = max(state[2], abs(slope))
             s = _best_move(omega, yz, points.norms[i], state[0], pull, weights, low, high)

@@ -12,7 +12,7 @@ from ellipsoid.estimators.parameters import validation
 from ellipsoid.estimators.parameters.declaration import declared
 
 from .billiard import billiard, perceptrons
-from .classifier import BatchClassifier, scores, two_classes_left
+from .classifier import BatchClassifier, check_two_classes, scores, warn_of_zero_rows
 from .features import incomplete_cholesky
 from .kernels import KernelFunction, check_kernel, make_kernel
 from .problem import Matrix, Vector
@@ -77,7 +77,7 @@ class BayesPointMachine(BatchClassifier):
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Find the centre of the version space of every class against the rest."""
-        with self._whole_or_as_before():
+        with self._restored_on_error():
             self._check_parameters()
             X, self.classes_, codes = self._training_rows(X, y)
             self.kernel_ = make_kernel(self.kernel, self.gamma, self.degree, self.coef0, X)
@@ -91,14 +91,8 @@ class BayesPointMachine(BatchClassifier):
             check_kernel(self.kernel_, K)
             lengths = np.sqrt(np.diag(K))
             kept = np.flatnonzero(lengths > 0)
-            if len(kept) < len(lengths):
-                first = int(np.argmin(lengths))
-                warnings.warn(
-                    f"{len(lengths) - len(kept)} rows lie at the origin of the feature space (the first is row "
-                    f"{first}): they are left out of training",
-                    stacklevel=2,
-                )
-                two_classes_left(codes[kept])
+            warn_of_zero_rows(~(lengths > 0), stacklevel=3)
+            check_two_classes(codes[kept])
             gram = self._normalised(K[np.ix_(kept, kept)], lengths[kept], lengths[kept])
             gram[np.diag_indices_from(gram)] += self.regularization
             phi, to_points = incomplete_cholesky(lambda j: gram[:, j], np.diag(gram).copy(), len(gram), tol=1e-14)

@@ -1,5 +1,6 @@
 """Base class of the batch classifiers: the checks of X and y, and the choice of a label by scores."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -34,7 +35,7 @@ class BatchClassifier(Classifier, BaseEstimator):
         return tags
 
     @contextmanager
-    def _whole_or_as_before(self) -> Iterator[None]:
+    def _restored_on_error(self) -> Iterator[None]:
         """Restore the attributes when a fit raises or is interrupted; fit only assigns new objects to them."""
         before = self.__dict__.copy()
         try:
@@ -46,7 +47,7 @@ class BatchClassifier(Classifier, BaseEstimator):
     def _training_rows(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
         """X, the classes in order, and each row's place among them."""
         accept = False if self.kernel == "precomputed" else "csr"
-        _refuse_others(X)
+        _refuse_non_numbers(X)
         y = y if y is None else with_integers(label_array(y))
         X, y = validate_data(self, X, y, accept_sparse=accept, dtype=np.float64, ensure_min_samples=2)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
@@ -62,7 +63,7 @@ class BatchClassifier(Classifier, BaseEstimator):
     def _new_rows(self, X: Any) -> Any:
         check_is_fitted(self, ("intercept_", "dual_coef_"), all_or_any=any)
         accept = False if self.kernel_.name == "precomputed" else "csr"
-        _refuse_others(X)
+        _refuse_non_numbers(X)
         return validate_data(self, X, accept_sparse=accept, dtype=np.float64, reset=False)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -71,7 +72,7 @@ class BatchClassifier(Classifier, BaseEstimator):
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
 
 
-def _refuse_others(X: Any) -> None:
+def _refuse_non_numbers(X: Any) -> None:
     """Raise ``ValueError`` for values that scikit-learn would convert to numbers: dates, texts, masked entries."""
     refuse_masked(X, "X")
     if hasattr(X, "columns"):
@@ -80,7 +81,17 @@ def _refuse_others(X: Any) -> None:
         raise InvalidInput(f"X must hold numbers, got an array of type {kind}; encode its columns first")
 
 
-def two_classes_left(codes: NDArray[np.int64]) -> None:
+def warn_of_zero_rows(empty: NDArray[np.bool_], stacklevel: int) -> None:
+    """Warn of the rows that say nothing, if there are any."""
+    if empty.any():
+        warnings.warn(
+            f"{int(empty.sum())} rows lie at the origin of the feature space (the first is row "
+            f"{int(np.argmax(empty))}): they are left out of training",
+            stacklevel=stacklevel,
+        )
+
+
+def check_two_classes(codes: NDArray[np.int64]) -> None:
     """Raise where the informative rows are all of one class."""
     if len(np.unique(codes)) < 2:
         raise ValueError("fewer than two classes are left once rows without information are dropped")

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.representation.kernel.device import DevicePatterns, cuda_arrays
-from ellipsoid.representation.kernel.functions import KERNELS
 
+from .features import strips
 from .posterior import BUFFER, Posterior
 from .problem import Matrix, Problem, Vector
 
@@ -25,16 +25,14 @@ class DeviceKernel:
     def __init__(self, X: Any, kernel: Any) -> None:
         self.arrays = cuda_arrays()
         self.patterns = DevicePatterns(self.arrays, "double")
-        self.kernel = KERNELS[kernel.name](kernel.gamma, float(kernel.degree), kernel.coef0)
         rows = self.patterns.down(X)
         points = rows, (rows * rows).sum(axis=1)
         n = len(rows)
         try:
             self.matrix = self.arrays.empty((n, n))
-            for begin in range(0, n, 4096):
-                part = slice(begin, min(n, begin + 4096))
+            for part in strips(n):
                 some = points[0][part], points[1][part]
-                self.matrix[part] = self.patterns.values(self.kernel, some, points, 0.0)
+                self.matrix[part] = self.patterns.values(kernel.formula, some, points, 0.0)
         except MemoryError as error:
             raise MemoryError(
                 f"the device has no memory for the kernel matrix of {n:,} points, {8 * n * n / 2**30:.0f} GB, and "
@@ -60,12 +58,11 @@ def device_scores(kernel: Any, X: Any, support: Any, coef: Matrix) -> Matrix:
     device = DevicePatterns(cuda_arrays(), "double")
     device.rows = device.down(support)
     device.norms = (device.rows * device.rows).sum(axis=1)
-    function = KERNELS[kernel.name](kernel.gamma, float(kernel.degree), kernel.coef0)
     weights = device.arrays.asarray(coef.T)
     out = np.empty((X.shape[0], len(coef)))
-    for begin in range(0, len(out), 4096):
-        rows = device.down(X[begin : begin + 4096])
-        out[begin : begin + 4096] = device.up(device.sums_of(function, (rows, (rows * rows).sum(axis=1)), weights, 0.0))
+    for part in strips(len(out)):
+        rows = device.down(X[part])
+        out[part] = device.up(device.sums_of(kernel.formula, (rows, (rows * rows).sum(axis=1)), weights, 0.0))
     return out
 
 
@@ -118,8 +115,7 @@ class DevicePosterior(Posterior):
         self.upper *= share
         if half is not None:
             # In strips, since the whole product would be another matrix of this size.
-            for begin in range(0, len(alpha), 4096):
-                part = slice(begin, min(len(alpha), begin + 4096))
+            for part in strips(len(alpha)):
                 self.upper[part] -= share * (half[:, part].T @ half)
         self.diagonal = self.up(self.upper.diagonal()).copy()
         self.buffered = [0, 0]
@@ -144,8 +140,7 @@ class DevicePosterior(Posterior):
 
     def _flush(self) -> None:
         for sign, factor in self._pending():
-            for begin in range(0, len(self.upper), 8192):
-                part = slice(begin, begin + 8192)
+            for part in strips(len(self.upper), 8192):
                 self.upper[part] -= sign * (factor[part] @ factor.T)
         self.buffered = [0, 0]
 

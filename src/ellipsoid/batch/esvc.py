@@ -14,7 +14,7 @@ from ellipsoid.estimators.parameters.declaration import declared
 from ellipsoid.estimators.parameters.validation import check_flags, one_of, positive, whole
 from ellipsoid.representation.kernel.device import cuda_arrays, cuda_present
 
-from .classifier import BatchClassifier, scores, two_classes_left
+from .classifier import BatchClassifier, check_two_classes, scores, warn_of_zero_rows
 from .device import device_scores
 from .features import FeatureRows
 from .fitting import Prepared, Settings, choose_solver, feature_width, fit_binary, kernel_width, prepare
@@ -109,7 +109,7 @@ class EllipsoidalSVC(BatchClassifier):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the problem on X and y; the weights multiply the price of each point's slack."""
-        with self._whole_or_as_before():
+        with self._restored_on_error():
             settings = self._settings()
             X, classes, codes = self._training_rows(X, y)
             weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -117,7 +117,7 @@ class EllipsoidalSVC(BatchClassifier):
                 raise ValueError(f"sample_weight must not be negative, got {weights.min()} in row {weights.argmin()}")
             self.kernel_ = make_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
             kept = self._informative(X, weights)
-            two_classes_left(codes[kept])
+            check_two_classes(codes[kept])
             same_classes = np.array_equal(classes, getattr(self, "classes_", ()))
             previous = getattr(self, "_models", None) if self.warm_start and same_classes else None
             X, codes = _subset(X, kept, self.kernel == "precomputed"), codes[kept]
@@ -171,12 +171,7 @@ class EllipsoidalSVC(BatchClassifier):
         if diagonal.min() < 0:
             raise ValueError(f"the kernel has a negative diagonal: row {int(diagonal.argmin())} has k(x, x) < 0")
         empty = diagonal == 0
-        if empty.any():
-            warnings.warn(
-                f"{int(empty.sum())} rows lie at the origin of the feature space (the first is row "
-                f"{int(np.argmax(empty))}): they are left out of training",
-                stacklevel=3,
-            )
+        warn_of_zero_rows(empty, stacklevel=4)
         return np.flatnonzero(~empty if weights is None else ~empty & (weights > 0))
 
     def _solve_all(

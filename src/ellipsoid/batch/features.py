@@ -27,6 +27,11 @@ CHUNK = 4096
 SPARSE, LARGE = 0.25, 100_000
 
 
+def strips(count: int, size: int = CHUNK) -> list[slice]:
+    """Slices of ``size`` rows that cover ``count`` rows."""
+    return [slice(start, start + size) for start in range(0, count, size)]
+
+
 class SparseParts(NamedTuple):
     """The arrays of compressed sparse rows, for compiled code."""
 
@@ -117,12 +122,12 @@ class FeatureRows:
 
     def absolute_times(self, w: Vector) -> Vector:
         """sum_j |phi_ij| |w_j|, of which the rounding error of a product with w is a share."""
-        parts = [abs(self.phi[rows]) @ np.abs(w) for rows in self._chunks()]
+        parts = [abs(self.phi[rows]) @ np.abs(w) for rows in strips(self.shape[0])]
         return np.concatenate(parts)
 
     def absolute_sum(self, weights: Vector) -> Vector:
         """sum_i |phi_i| weights_i, of which the rounding error of ``combine`` is a share."""
-        total: Vector = sum(abs(self.phi[rows]).T @ weights[rows] for rows in self._chunks())
+        total: Vector = sum(abs(self.phi[rows]).T @ weights[rows] for rows in strips(self.shape[0]))
         return total
 
     @property
@@ -135,15 +140,12 @@ class FeatureRows:
         """sum_i beta_i phi_i."""
         return self.phi.T @ beta
 
-    def _chunks(self) -> list[slice]:
-        return [slice(start, start + CHUNK) for start in range(0, self.shape[0], CHUNK)]
-
     def weighted_gram(self, weights: Vector) -> Matrix:
         """sum_i weights_i phi_i phi_i'."""
         if self.parts is not None:
             return gram_of_rows(self.parts, weights, self.shape[1])
         total = np.zeros((self.shape[1], self.shape[1]))
-        for rows in self._chunks():
+        for rows in strips(self.shape[0]):
             used = np.flatnonzero(weights[rows])
             part, share = self.phi[rows][used], weights[rows][used]
             total += part.T @ (part * share[:, None])
@@ -160,7 +162,7 @@ class FeatureRows:
         if self.parts is not None:
             return quadratic_of_rows(self.parts, form)
         out = np.empty(self.shape[0])
-        for rows in self._chunks():
+        for rows in strips(self.shape[0]):
             part = self.phi[rows]
             out[rows] = np.einsum("ij,ij->i", part, part @ form)
         return out
@@ -168,7 +170,7 @@ class FeatureRows:
     def squared_images(self, root: Matrix, weights: Vector) -> tuple[Vector, Vector]:
         """|y|^2 and (|y|.weights)^2 for y = root phi_i: ``quadratic`` of root'root, without its cancellation."""
         out, sums = np.empty(self.shape[0]), np.empty(self.shape[0])
-        for rows in self._chunks():
+        for rows in strips(self.shape[0]):
             image = self.phi[rows] @ root.T
             out[rows] = np.einsum("ij,ij->i", image, image)
             sums[rows] = np.abs(image) @ weights

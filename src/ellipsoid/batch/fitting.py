@@ -21,7 +21,7 @@ from .features import FeatureRows, LandmarkMap, incomplete_cholesky, nystroem
 from .kernels import Kernel, check_kernel
 from .posterior import cholesky_of_kernel
 from .problem import Matrix, NotSeparable, Problem, Solution, Vector, balanced, make_problem
-from .proof import WIDEST_PROOF, contradiction, proves_inseparable, reach_in_features
+from .proof import WIDEST_PROOF, has_contradiction, proves_inseparable, reach_in_features
 from .proximal import PLAIN_LIMIT, Report, SolverOptions, solve_kernel
 from .scalable import solve_features
 
@@ -161,7 +161,7 @@ def fit_binary(
 
 def _why_inseparable(prepared: Prepared, y: Vector, alpha: Vector | None) -> str | None:
     """Why no hyperplane separates the classes, where that can be proven."""
-    if contradiction(prepared.points, y):
+    if has_contradiction(prepared.points, y):
         return "a row of X has both labels"
     rows = prepared.rows
     # Features of a kernel are an approximation: a proof for them says nothing about the kernel itself.

@@ -35,11 +35,15 @@ class Kernel:
         if self.name == "precomputed":
             return np.asarray(A, dtype=np.float64)
         product = np.ascontiguousarray(_dense(A @ B.T))
-        kernel = KERNELS[self.name](self.gamma, float(self.degree), self.coef0)
-        from_products(kernel, product, squared_norms(A), squared_norms(B))
+        from_products(self.formula, product, squared_norms(A), squared_norms(B))
         if A is B and self.name == "rbf":
             np.fill_diagonal(product, 1.0)
         return product
+
+    @property
+    def formula(self) -> Any:
+        """The compiled formula with its parameters, of a kernel that has one."""
+        return KERNELS[str(self.name)](self.gamma, float(self.degree), self.coef0)
 
     def diagonal(self, A: Any) -> Vector:
         """k(a_i, a_i)."""

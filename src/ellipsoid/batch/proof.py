@@ -146,7 +146,7 @@ def proves_inseparable(X: Matrix, y: Vector, alpha: Vector) -> bool:
     return bool(share < 0.5 and (change[moved] * 2.0 < weight[moved]).all())
 
 
-def contradiction(X: Any, y: Vector) -> bool:
+def has_contradiction(X: Any, y: Vector) -> bool:
     """Whether two identical rows of X have different labels: then no kernel separates them."""
     seen: dict[bytes, float] = {}
     for i, label in enumerate(y):

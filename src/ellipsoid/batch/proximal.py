@@ -35,11 +35,11 @@ from .proof import Reach, gap_in_features, gap_in_kernel, reach_in_features, rea
 from .smo import Box, Curvature, PairState, pair_steps
 
 # The proximal weight as a share of the reach that is spent; anything from 0.03 to 0.3 works.
-PULL = 0.1
+PROXIMAL_SHARE = 0.1
 # With more points than this a step on all of Omega is limited by memory bandwidth, and blocks are faster.
 PLAIN_LIMIT = 200
 # The largest change of mu from one proximal step to the next.
-GROW = 4.0
+MOST_CHANGE = 4.0
 # An inner solve ends when its own part of the gap is no larger than the proximal part, or after this share of N steps.
 INNER_STEPS = 0.5
 # Blocks (or bundles of pair steps) between two checks of Omega against its definition.
@@ -216,7 +216,7 @@ def _solve(
 ) -> Solution:
     problem, n = work.problem, len(work.alpha)
     rng = np.random.default_rng(options.seed)
-    mu = PULL * problem.r * problem.rank
+    mu = PROXIMAL_SHARE * problem.r * problem.rank
     done, stale, begun, rounds, next_proof, fails = 0, 0, 0, 0, 0, 0
     limit, polishing = options.max_iter, False
     # The least gap so far is only an estimate until it is certified; ``sure`` is the best certified solution.
@@ -263,7 +263,7 @@ def _solve(
         ):
             spent, size = float(work.alpha @ work.diagonal), float(np.sqrt(work.q)) / work.two_gamma
             if size > 0:
-                mu = float(np.clip(PULL * spent / size**2, mu / GROW, GROW * mu))
+                mu = float(np.clip(PROXIMAL_SHARE * spent / size**2, mu / MOST_CHANGE, MOST_CHANGE * mu))
             work.correct_drift(rng)
             work.recentre(new_coef, mu)
             stale, begun = 0, done

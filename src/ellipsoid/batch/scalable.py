@@ -13,18 +13,18 @@ from .ascent import Points, Weights, block_sweeps, point_pass
 from .features import FeatureRows
 from .problem import Problem, Solution, Vector, balanced, check_diverged, unseparated
 from .proof import gap_in_features, reach_in_features
-from .proximal import GROW, PULL, Report, SolverOptions
+from .proximal import MOST_CHANGE, PROXIMAL_SHARE, Report, SolverOptions
 
 # With more features than this a rank-one change of P is limited by memory bandwidth, and blocks are faster.
 PLAIN_FEATURES = 60
 BLOCK_SWEEPS = 5
-# Every so many passes points that rest at a bound are visited too.
+# Every so many passes the shrunk points, which rest at a bound, are visited too.
 FULL_PASS_EVERY = 5
 # Every so many certificates P is computed anew from alpha.
 RENEW_EVERY = 4
 # Small problems are solved to this share of the dual, since decision values change by the square root of a gap.
-POLISHED = 1e-10
-SPOILT = "the features are so unlike in scale that M has no Cholesky factor; rescale X"
+POLISHED_GAP = 1e-10
+BADLY_SCALED = "the features are so unlike in scale that M has no Cholesky factor; rescale X"
 
 
 class _Ascent:
@@ -37,8 +37,8 @@ class _Ascent:
         self.rng = np.random.default_rng(options.seed)
         n, m = rows.shape
         self.alpha, self.w, self.bias = np.zeros(n), np.zeros(m), 0.0
-        self.resting = np.zeros(n, dtype=np.bool_)
-        self.comfort = np.inf
+        self.shrunk = np.zeros(n, dtype=np.bool_)
+        self.threshold = np.inf
         self.inverse = np.eye(m) / (1.0 - problem.r)
         self.mean_norm = float(self.norms.mean())
         self.plain = m <= PLAIN_FEATURES if options.block < 0 else options.block == 0
@@ -51,25 +51,15 @@ class _Ascent:
         beta = self.problem.y * self.alpha
         v = 2.0 * mu * self.w + self.rows.combine(beta)
         state = np.array([v @ v, beta.sum(), 0.0])
-        order = np.arange(len(self.alpha)) if full else np.flatnonzero(~self.resting)
+        order = np.arange(len(self.alpha)) if full else np.flatnonzero(~self.shrunk)
         order = self.rng.permutation(order)
         if self.plain:
-            point_pass(
-                order,
-                self.rows.dense(),
-                self.points,
-                self.alpha,
-                self.inverse,
-                v,
-                state,
-                weights,
-                self.resting,
-                self.comfort,
-            )
+            phi, shrunk = self.rows.dense(), self.shrunk
+            point_pass(order, phi, self.points, self.alpha, self.inverse, v, state, weights, shrunk, self.threshold)
         else:
             for start in range(0, len(order), self.size):
                 self._block(np.sort(order[start : start + self.size]), v, state, weights)
-        self.comfort = state[2]
+        self.threshold = state[2]
         self.share = len(order) / len(self.alpha)
         self.two_gamma = max(float(np.linalg.norm(v)), 2.0 * mu)
         self.w = v / self.two_gamma
@@ -82,10 +72,10 @@ class _Ascent:
         points = Points(*[field[which] for field in self.points])
         before = self.alpha[which]
         alpha = before.copy()
-        resting = np.empty(len(which), dtype=np.bool_)
+        shrunk = np.empty(len(which), dtype=np.bool_)
         products = (gram.copy(), phi @ phi.T, phi @ v)
-        block_sweeps(points, alpha, products, state, weights, resting, self.comfort, BLOCK_SWEEPS)
-        self.resting[which] = resting
+        block_sweeps(points, alpha, products, state, weights, shrunk, self.threshold, BLOCK_SWEEPS)
+        self.shrunk[which] = shrunk
         delta = alpha - before
         (moved,) = delta.nonzero()
         if not len(moved):
@@ -134,12 +124,12 @@ def solve_features(
     try:
         return _solve(ascent, report)
     except LinAlgError:
-        raise unseparated(ascent.alpha) if problem.hard else ValueError(SPOILT) from None
+        raise unseparated(ascent.alpha) if problem.hard else ValueError(BADLY_SCALED) from None
 
 
 def _solve(ascent: _Ascent, report: Report | None) -> Solution:
     problem, options = ascent.problem, ascent.options
-    mu = PULL * problem.r * problem.rank
+    mu = PROXIMAL_SHARE * problem.r * problem.rank
     best: Solution | None = None
     done = rounds = 0
     converged, limit = False, options.max_iter
@@ -153,7 +143,7 @@ def _solve(ascent: _Ascent, report: Report | None) -> Solution:
         if best.gap <= target:
             converged = True
             limit = min(limit, done + options.polish)
-            target = min(target, POLISHED * max(1.0, abs(now.dual + problem.constant)))
+            target = min(target, POLISHED_GAP * max(1.0, abs(now.dual + problem.constant)))
         if best.gap <= target or done >= limit:
             best.iterations, best.converged = done, converged
             return best
@@ -161,7 +151,7 @@ def _solve(ascent: _Ascent, report: Report | None) -> Solution:
         while work < 1.0 and done < limit:
             size = float(np.linalg.norm(ascent.w))
             if size > 0:
-                mu = float(np.clip(PULL * spent / size**2, mu / GROW, GROW * mu))
+                mu = float(np.clip(PROXIMAL_SHARE * spent / size**2, mu / MOST_CHANGE, MOST_CHANGE * mu))
             ascent.run_pass(mu, full=done % FULL_PASS_EVERY == 0)
             work += max(ascent.share, 0.1)
             done += 1

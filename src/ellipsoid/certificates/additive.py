@@ -201,11 +201,11 @@ def perceptron(run: Run, margin: float, pushes: float, part: int = tallies.UPDAT
     of the tally), or the sum of weights.
     """
     # A one-vs-rest run was one before its third class too, with the same margin and a part for each of the two rows.
-    softer = 2.0 * (2.0 if run.split and run.blocks == 2 else 1.0)
-    most = float(pushes) * (run.weighted_radius2 * float(run.blocks) + softer * as_span(margin))
+    split_factor = 2.0 * (2.0 if run.split and run.blocks == 2 else 1.0)
+    most = float(pushes) * (run.weighted_radius2 * float(run.blocks) + split_factor * as_span(margin))
     spilled, reach = run.norm_error(2.0 * pushes, most)
     grown = most.widened(spilled)
-    spotless = 0.0 if run.mistakes == 0 else inf
+    most_mistakes = 0.0 if run.mistakes == 0 else inf
     kept = 2.0 * spilled if run.expansion else 0.0
     squared = run.reach.square().widened(kept).at_least(0.0)
     average, bound = Span.exactly(0.0), inf
@@ -213,14 +213,13 @@ def perceptron(run: Run, margin: float, pushes: float, part: int = tallies.UPDAT
         average = (squared.root() if run.expansion else run.along) / float(pushes)
         if average.low > 0.0:
             bound = ((grown / float(pushes)).root() / average).square().high
+        most_mistakes = run.if_all_updated(bound)
     # The sum of the updates' rows is W up to the rounding of each update.
     strayed = 4.0 * relative_error(3) * (run.updates * reach + run.path_length(2.0 * pushes * run.shard_factor))
     counted = run.push.low if run.has_weights else pushes if run.mixed is None else run.count_of(part).low
     return [
         Certificate("weighted updates" if run.has_weights else "updates", counted, bound if pushes else 0.0, CONDITION),
-        Certificate(MISTAKES_NAME[run.has_weights], run.weighted_mistakes, run.if_all_updated(bound) if pushes else
-        spotless,
-                    CONDITION + "; no zero row"),
+        Certificate(MISTAKES_NAME[run.has_weights], run.weighted_mistakes, most_mistakes, CONDITION + "; no zero row"),
         Certificate("squared norm", squared.low, grown.high, "always"),
         Certificate("average margin of the unit comparator on the updates",
                     average.widened(strayed / pushes).low if pushes else 0.0,
@@ -234,17 +233,17 @@ def passive_aggressive(run: Run, margin: float, cap: float, ridge: float) -> lis
     G = |U|^2 + 2 (margin T - <U, W>), T = sum tau; the last term is the sum of tau-weighted losses of U, negative
     where U has margin to spare. Each update gives tau (2 l - c tau |x|^2) >= tau l.
     """
-    ground, softer = run.potential(margin, 1.0), 2.0 if run.split else 1.0
-    energy = run.weighted_radius2 * float(run.blocks) + as_span(softer) * ridge
+    ground, split_factor = run.potential(margin, 1.0), 2.0 if run.split else 1.0
+    energy = run.weighted_radius2 * float(run.blocks) + as_span(split_factor) * ridge
     # Steps are rounded, and so are the losses that follow from them.
     steps = Span.about(1.0, 8)
     squares = (energy * ground * steps).high if cap == inf and not run.has_weights else inf
-    capped = Span.exactly(softer) / cap if cap < inf else Span.exactly(0.0)
+    capped = Span.exactly(split_factor) / cap if cap < inf else Span.exactly(0.0)
     price = energy / margin
     price = Span(max(price.low, capped.low), max(price.high, capped.high)) / margin
     mistakes = (price * ground * steps).high
     most = run.push * (2.0 * margin)
-    length = (run.radius2 * float(run.blocks) + as_span(softer) * ridge).root().high
+    length = (run.radius2 * float(run.blocks) + as_span(split_factor) * ridge).root().high
     off = run.margin_error(run.norm_error(run.push.high, most)[1], run.push.high) * length
     losses = Span.about(float(run.tally[tallies.LOSS2]), run.updates + 4).root() - as_span(off) * sqrt(run.updates)
     condition = f"U any; smallest where its margins are >= {margin:g}; R is the largest norm of an update's row"

@@ -1,22 +1,21 @@
-"""Bounds of CELLIP and IELLIP, from a few sums of a run and from the ellipsoid itself.
+"""Bounds of CELLIP and IELLIP, from a few sums of a run and from the ellipsoid itself; proofs in docs/certificates.md.
 
-CELLIP (threshold = a margin, start radius r, R largest |z| of an update). With pi = prod(1 - alpha^2), P <= pi r^2 I
-for the `paper` cut, and each mistake takes at least (threshold / (R r))^2 off pi: so while no intersection was empty
+CELLIP (threshold = a margin, start radius r, R largest |z| of an update). With pi = prod(1 - alpha^2), for the `paper`
+cut and while no intersection was empty,
 
     mistakes <= R^2 (r^2 - v0^2) / threshold^2,    v0 = margin (r - a) / (R + margin) the radius of a ball inside E,
 
 and at most R^2 (pi r^2 - v0^2) / threshold^2 more will come from rows of norm at most R. The v0 terms assume that some
 unit vector has the margin; they are dropped once pi refutes this.
 
-IELLIP (w_1 = 0). With omega_k = 1 / (v_k D_k), a_k = omega_k (goal - (1 - c_k) n_k), h = sum a_k z_k = P^{-1} w / D and
-A = sum a_k, every comparator u has the average margin m = <u, h> / A on the updates, so no unit vector has margin above
-|h| / A on all of them; and A >= mistakes goal / R^2, |h|^2 <= goal A / D give mistakes <= (R |u| / m)^2 / D.
-A mixture of shards has h = P^{-1} w / D + e: with sums weighted as the models are, |h| <= |e| + sqrt(goal A / D), and
-A m <= |u| |h| bounds A by the root of a quadratic equation; with e = 0, where all shards had one metric, as above.
+IELLIP (w_1 = 0). With a_k = (goal - (1 - c_k) n_k) / (v_k D_k), h = sum a_k z_k = P^{-1} w / D and A = sum a_k, every
+comparator u has the average margin m = <u, h> / A on the updates, no unit vector has margin above |h| / A on all of
+them, and mistakes <= (R |u| / m)^2 / D. A mixture of shards has h = P^{-1} w / D + e, and |h| <= |e| + sqrt(goal A / D)
+bounds A by the root of a quadratic equation.
 
 Rounding. Every cut measures a row in the shape, with a relative error that grows with the dimension and the number of
-cuts before; the forms of the shape lose no more than three digits to cancellation (LEAST_KEPT). ``after_cuts`` is one,
-with the relative error of a bound that follows from all of this.
+cuts before; the forms of the shape lose no more than three digits to cancellation (LOG_LEAST_KEPT). ``after_cuts`` is
+one, with the relative error of a bound that follows from all of this.
 """
 
 from fractions import Fraction

@@ -108,9 +108,9 @@ def describe_mixed(mixed: Mixed) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def restore_mixed(told: Any, apart: NDArray[Any]) -> Mixed:
+def restore_mixed(record: Any, apart: NDArray[Any]) -> Mixed:
     """The record of a merge from a model file, or ``ValueError`` where it is impossible."""
-    numbers: dict[str, Any] = {name: inf if value == "inf" else value for name, value in told.items()}
+    numbers: dict[str, Any] = {name: inf if value == "inf" else value for name, value in record.items()}
     mixed = Mixed(**numbers, apart=np.array(apart))
     sound = (
         mixed.kind in WAYS and isinstance(mixed.shards, int) and mixed.shards >= 1

@@ -1,25 +1,20 @@
 """Bounds for learners that multiply what they have before they add to it: ROMMA and ALMA.
 
-ROMMA. W is a combination of the updates' X with positive coefficients that sum to |W|^2 (by induction: they sum to
-c b + d, which is the new squared norm). So g = <U, W> / |W|^2 is a weighted average of U's margins on the updates, and
-|W| <= |U| / g. A mistake adds (1 - m)^2 / |X|^2 to |W|^2, m = <M, X>, which is at least 1 / (c R^2): hence
+Their hypotheses are sums of the updates' rows with positive coefficients. Those of ROMMA's W sum to |W|^2; the sum A of
+those of ALMA's theta is kept. So g = <U, W> / |W|^2, or <U, theta> / (A |U|_q), is an average margin of U on the
+updates, and docs/certificates.md proves
 
-    mistakes <= c R^2 |W|^2 <= c R^2 |U|^2 / g^2 .
+    ROMMA: mistakes <= c R^2 |U|^2 / g^2,    ALMA: updates <= (2 (p - 1) / g^2) (2 / alpha - 1)^2 + 8 / alpha - 4 .
 
-c = 1 binary, 2 multiclass, as m <= 0; then this is at most the theorem's c R^2 |U|^2 where U has margin 1 on every
-example: Li & Long (2002), theorem 2; Crammer & Singer (JMLR 2003), theorem 14. The aggressive version may share the
-blame for a mistake with labels that trail, e_r = 1 - (B_y - B_r) in [0, 1), and m may be positive. With n of K labels
-in the error set and some e_r >= 1, |x|^2 (1 - m)^2 / |X|^2 is (mean e)^2 / (1 + 1/n) >= 1 / (n (n + 1)) where blame is
-equal and (sum e^2)^2 / ((sum e)^2 + sum e^2) >= 1 / (n + 1) where it is proportional: c = K (K - 1) and c = K.
+Li & Long (2002), theorem 2; Crammer & Singer (JMLR 2003), theorem 14; Gentile (JMLR 2001), theorem 3.
 
-ALMA. theta is such a combination too, of examples of p-norm one; A, the sum of its coefficients, is kept. Then
-g = <U, theta> / (A |U|_q) is an average margin and A <= 1 / g, while A has a lower bound that depends on alpha and on
-the number of updates alone. Solved for that number, by Gentile (JMLR 2001), theorem 3:
-
-    updates <= (2 (p - 1) / g^2) (2 / alpha - 1)^2 + 8 / alpha - 4 .
+c = 1 binary, 2 multiclass. The aggressive ROMMA may share the blame for a mistake with labels that trail,
+e_r = 1 - (B_y - B_r) in [0, 1), and m = <W, X> may be positive. With n of K labels in the error set and some e_r >= 1,
+|x|^2 (1 - m)^2 / |X|^2 is (mean e)^2 / (1 + 1/n) >= 1 / (n (n + 1)) where blame is equal and
+(sum e^2)^2 / ((sum e)^2 + sum e^2) >= 1 / (n + 1) where it is proportional: c = K (K - 1) and c = K.
 
 Rounding. Every update multiplies the weights and adds to them, so that relative errors add up. Those of ROMMA's c and d
-are larger the more X is parallel to M: the sum of |X|^2 / f over the updates is kept (HELD). An expansion's scores are
+are larger the more X is parallel to W: the sum of |X|^2 / f over the updates is kept (HELD). An expansion's scores are
 sums of coefficients times kernel values, which may cancel: their errors are larger by up to |W| R.
 """
 
@@ -85,11 +80,11 @@ def alma(run: Run, dual: NDArray[np.float64], *, power: float, alpha: float, wei
     if run.updates and average.low > 0.0:
         reach = (2.0 / as_span(alpha) - 1.0) / average
         bound = ((2.0 * (power - 1.0) * reach.square() + 8.0 / as_span(alpha) - 4.0) * shares).high
-    spotless = bound if run.updates or run.mistakes == 0 else inf
+    most_mistakes = bound if run.updates or run.mistakes == 0 else inf
     condition = "U has a positive average margin on the updates, rows scaled to p-norm one"
     return [
         Certificate("updates", run.updates, bound, condition),
-        Certificate("mistakes", run.mistakes, run.if_all_updated(spotless), condition + "; no zero row"),
+        Certificate("mistakes", run.mistakes, run.if_all_updated(most_mistakes), condition + "; no zero row"),
         Certificate(
             AVERAGE, average.low, (norm / coefficients).high if weight else inf, "always; rows scaled to p-norm one"
         ),

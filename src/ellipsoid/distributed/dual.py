@@ -202,10 +202,10 @@ class DualRounds:
         )
 
 
-def fit_dual(run: Any, shards: list[list[Any]], rounds: int, checkpoint: Any, resume: bool, held: Any) -> Any:
+def fit_dual(run: Any, shards: list[list[Any]], rounds: int, checkpoint: Any, resume: bool, validation: Any) -> Any:
     """Rounds of dual ascent, and a last pass over all rows for the gap."""
     dual_rounds = DualRounds(run, shards, checkpoint)
-    model = run.run_rounds(dual_rounds, rounds, checkpoint, resume, held)
+    model = run.run_rounds(dual_rounds.round, rounds, checkpoint, resume, validation, dual_rounds.resumed)
     inner = getattr(model, "learner_", model)
     dual_rounds.measured(inner, f"{checkpoint.digest[:8]}-{uuid4().hex[:8]}-gap")
     checkpoint.write(model, rounds, rounds, model.history_)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from .initial_model import check_count, check_options, initial_model, merge_kind
 from .plan import Plan, make_plan
 from .prepare import check_machines, first_rows, survey, warm_workers
 from .progress import RunProgress
-from .rounds import Mixing, run_tasks
+from .rounds import mix_round, run_tasks
 from .shard import errors_of
 
 USUAL_ROUNDS = 5
@@ -127,16 +128,18 @@ class ShardedRun:
             weights, len(dealt), self.classes, self.width, scaler,
         )  # fmt: skip
         checkpoint = Checkpoint(path, digest, position_of(self.names, self.reading, self.plan.columns))
-        held = None if validate is None else self.held_out(validate)
+        validation = None if validate is None else self.validation_plan(validate)
         if kind == DUAL:
             from .dual import fit_dual
 
-            return fit_dual(self, dealt, rounds, checkpoint, resume, held)
+            return fit_dual(self, dealt, rounds, checkpoint, resume, validation)
         if kind == REPLAY:
-            from .replay import Replaying
+            from .replay import replay_round
 
-            return self.run_rounds(Replaying(self, dealt), rounds, checkpoint, resume, held)
-        return self.run_rounds(Mixing(self, dealt, kind, weights), rounds, checkpoint, resume, held)
+            one_round = partial(replay_round, self, dealt)
+        else:
+            one_round = partial(mix_round, self, dealt, kind, weights)
+        return self.run_rounds(one_round, rounds, checkpoint, resume, validation)
 
     def prepare(self, classes: Any, n_features: int | None) -> None:
         """Survey the data for what all shards must agree on, and let the workers compile their code."""
@@ -164,47 +167,60 @@ class ShardedRun:
         scaled._keep(model, self.scaler)
         return scaled
 
-    def run_rounds(self, way: Any, rounds: int, kept: Checkpoint, resume: bool, held: Plan | None) -> Any:
-        """Run rounds with ``way.round``; after each one the model is validated, reported and written to disk."""
+    def run_rounds(
+        self,
+        one_round: Callable[[Any, str], Any],
+        rounds: int,
+        checkpoint: Checkpoint,
+        resume: bool,
+        validation: Plan | None,
+        resumed: Callable[[Any], Any] = lambda model: model,
+    ) -> Any:
+        """Run rounds; after each one the model is validated, reported and written to disk.
+
+        ``resumed`` is called with a model that was read from the checkpoint, and returns the one to go on with.
+        """
         model, first = self.start, 0
         history: list[dict[str, Any]] = []
         if resume:
-            read, first, history = kept.read()
+            read, first, history = checkpoint.read()
             if first > rounds:
                 raise ValueError(
-                    f"{kept.path} holds the model after {first} rounds, and only {rounds} are asked for: ask for "
+                    f"{checkpoint.path} holds the model after {first} rounds, and only {rounds} are asked for: ask for "
                     f"{first} or more, or begin anew, without resume"
                 )
-            model = way.resumed(getattr(read, "learner_", read))
+            model = resumed(getattr(read, "learner_", read))
             self.progress.line(f"resumed after round {first}")
         name = uuid4().hex[:8]
-        if held is not None and history and history[-1]["error"] is None:
+        if validation is not None and history and history[-1]["error"] is None:
             # The previous call was interrupted during validation.
-            history[-1]["error"] = self.error_on(model, held, f"{name}-again")
+            history[-1]["error"] = self.error_on(model, validation, f"{name}-again")
         for number in range(first, rounds):
             self.progress.begin(number)
             before = model.mistakes_ if number else 0
             try:
-                model = way.round(model, f"{kept.digest[:8]}-{name}-{number}")
+                model = one_round(model, f"{checkpoint.digest[:8]}-{name}-{number}")
             except Exception as error:
-                if kept.path is not None and number > 0:
-                    error.add_note(f"round {number + 1} was given up; {kept.path} holds the model of the rounds before")
+                if checkpoint.path is not None and number > 0:
+                    error.add_note(
+                        f"round {number + 1} was given up; {checkpoint.path} holds the model of the rounds before"
+                    )
                 raise
             finally:
                 self.engine.forget()
             entry = {"rows": self.progress.rows, "mistakes": model.mistakes_ - before, "error": None}
             history.append(entry)
             try:
-                entry["error"] = None if held is None else self.error_on(model, held, f"{name}-{number}")
+                entry["error"] = None if validation is None else self.error_on(model, validation, f"{name}-{number}")
             finally:
                 # Where validation fails the round is kept all the same.
-                kept.write(self.wrapped(model), number + 1, rounds, history)
+                checkpoint.write(self.wrapped(model), number + 1, rounds, history)
             self.progress.end(entry["mistakes"], entry["error"])
         # They are attributes of the learner itself, so that another `fit`, even of its wrapper, forgets them.
-        model.history_, model.stream_ = history, kept.record(len(history), len(history), model)
+        model.history_, model.stream_ = history, checkpoint.record(len(history), len(history), model)
         return self.wrapped(model)
 
-    def held_out(self, validate: Any) -> Plan:
+    def validation_plan(self, validate: Any) -> Plan:
         """The plan of the validation data."""
         settled: dict[str, Any] = self.reading.options
         options = {} if self.plan.format is None else {**self.options, "format": self.plan.format}
@@ -216,10 +232,10 @@ class ShardedRun:
             reading = replace(reading, options={**reading.options, "extra": "drop"})
         return plan._replace(reading=reading)
 
-    def error_on(self, model: Any, held: Plan, name: str) -> float:
+    def error_on(self, model: Any, validation: Plan, name: str) -> float:
         """The share of wrongly labelled rows."""
         sent = self.engine.send(model, key=f"judged-{name}")
-        tasks = [(sent, blocks, held.reading) for blocks in held.deal(self.progress.shards)]
+        tasks = [(sent, blocks, validation.reading) for blocks in validation.deal(self.progress.shards)]
         counted = run_tasks(self.engine, errors_of, tasks, f"error-{name}")
         self.engine.forget()
         rows = sum(count for _, count in counted)

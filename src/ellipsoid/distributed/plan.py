@@ -130,12 +130,12 @@ def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> l
 
         with parquet.ParquetFile(name) as file:
             sizes = [file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups)]
-        blocks, first, held = [], 0, 0
+        blocks, first, taken = [], 0, 0
         for i, own in enumerate(sizes):
-            held += own
-            if held >= block_bytes or i + 1 == len(sizes):
+            taken += own
+            if taken >= block_bytes or i + 1 == len(sizes):
                 blocks.append(RowGroups(name, first, i + 1, size))
-                first, held = i + 1, 0
+                first, taken = i + 1, 0
         return blocks
     return [FileBlock(name, size=size)]
 

@@ -51,25 +51,14 @@ def _stacked(rows: list[Any]) -> Any:
     return sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
 
 
-class Replaying(NamedTuple):
-    """The only round of such a run: the rows that cut are replayed, shard after shard."""
-
-    run: Any
-    shards: list[list[Any]]
-
-    def resumed(self, model: Any) -> Any:
-        """The model to go on with, of one that was read from a checkpoint."""
-        return model
-
-    def round(self, start: Any, name: str) -> Any:
-        """The model of all shards."""
-        run = self.run
-        jobs = [Job(i, blocks, run.reading, 1.0, False) for i, blocks in enumerate(self.shards)]
-        sent = run.engine.send(start, key=f"model-{name}")
-        leaves, _ = run_jobs(run.engine, jobs, sent, cut_shard, name, run.progress.shard)
-        model = deepcopy(start)
-        for leaf in leaves:
-            cuts = run.engine.result(leaf)
-            if cuts.X is not None:
-                model.partial_fit(cuts.X, cuts.y)
-        return model
+def replay_round(run: Any, shards: list[list[Any]], start: Any, name: str) -> Any:
+    """The model of all shards after the only round: the rows that cut are replayed, shard after shard."""
+    jobs = [Job(i, blocks, run.reading, 1.0, False) for i, blocks in enumerate(shards)]
+    sent = run.engine.send(start, key=f"model-{name}")
+    leaves, _ = run_jobs(run.engine, jobs, sent, cut_shard, name, run.progress.shard)
+    model = deepcopy(start)
+    for leaf in leaves:
+        cuts = run.engine.result(leaf)
+        if cuts.X is not None:
+            model.partial_fit(cuts.X, cuts.y)
+    return model

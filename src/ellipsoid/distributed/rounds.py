@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 from ellipsoid.merging.merger import WEIGHTS, put_together, shares_of
 from ellipsoid.merging.parts import Part, add_two, in_pairs
@@ -24,35 +24,26 @@ ATTEMPTS = 4
 TOGETHER = 8
 
 
-class Mixing(NamedTuple):
-    """Rounds whose models are put together as ``merge`` does it, in the way ``kind`` (mix or information)."""
+def mix_round(run: Any, shards: list[list[Any]], kind: str, weights: str, start: Any, name: str) -> Any:
+    """The model after another round, put together as ``merge`` does it, in the way ``kind`` (mix or information).
 
-    run: Any
-    shards: list[list[Any]]
-    kind: str
-    weights: str
-
-    def resumed(self, model: Any) -> Any:
-        """The model to go on with, of one that was read from a checkpoint."""
-        return model
-
-    def round(self, start: Any, name: str) -> Any:
-        """The model after another round; ``name`` is part of the names of all its tasks."""
-        run, count = self.run, len(self.shards)
-        cap = cap_factor(run.learner, self.kind, count)
-        if cap != 1.0 and run.progress.round == 0:
-            run.progress.line(
-                f"steps are capped at {cap:g} times C on each of {count} shards, and so at C in their mixture"
-            )
-        jobs = [Job(i, blocks, run.reading, cap, count == 1) for i, blocks in enumerate(self.shards)]
-        sent = run.engine.send(start, key=f"model-{name}")
-        leaves, counts = run_jobs(run.engine, jobs, sent, learn_shard, name, run.progress.shard)
-        if count == 1:
-            return run.engine.result(leaves[0]).model
-        made = [float(each.mistakes if self.weights == "mistakes" else each.updates) for each in counts]
-        coefficients = shares_of(made) if self.weights in WEIGHTS else [1.0] * count
-        total = sum_parts(run.engine, leaves, coefficients, name)
-        return put_together(total, start, start, self.weights, cap)
+    ``name`` is part of the names of all tasks of the round.
+    """
+    count = len(shards)
+    cap = cap_factor(run.learner, kind, count)
+    if cap != 1.0 and run.progress.round == 0:
+        run.progress.line(
+            f"steps are capped at {cap:g} times C on each of {count} shards, and so at C in their mixture"
+        )
+    jobs = [Job(i, blocks, run.reading, cap, count == 1) for i, blocks in enumerate(shards)]
+    sent = run.engine.send(start, key=f"model-{name}")
+    leaves, counts = run_jobs(run.engine, jobs, sent, learn_shard, name, run.progress.shard)
+    if count == 1:
+        return run.engine.result(leaves[0]).model
+    made = [float(each.mistakes if weights == "mistakes" else each.updates) for each in counts]
+    coefficients = shares_of(made) if weights in WEIGHTS else [1.0] * count
+    total = sum_parts(run.engine, leaves, coefficients, name)
+    return put_together(total, start, start, weights, cap)
 
 
 def sum_parts(engine: Engine, leaves: list[Any], coefficients: list[float], name: str) -> Part:

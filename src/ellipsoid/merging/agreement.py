@@ -69,11 +69,16 @@ def _check_expansion(name: str, core: Any) -> None:
     raise ValueError(f"this {name} with a kernel cannot be merged: {why}")
 
 
+def _named(models: list[Any], start: Any) -> list[tuple[str, Any]]:
+    """The models, and their start if there is one, with the names that errors call them by."""
+    named = [(f"model {number}", model) for number, model in enumerate(models, start=1)]
+    return named if start is None else [*named, ("start", start)]
+
+
 def check_agreement(models: list[Any], start: Any = None) -> None:
     """Refuse models with different classes, features or parameters."""
     first = models[0]
-    others = [(f"model {number}", model) for number, model in enumerate(models[1:], start=2)]
-    for name, model in others if start is None else [*others, ("start", start)]:
+    for name, model in _named(models, start)[1:]:
         if type(model) is not type(first):
             raise ValueError(
                 f"only models of one class can be merged, and {name} is a {type(model).__name__}, "
@@ -132,9 +137,8 @@ def _some(labels: list[Any]) -> str:
 
 def check_scalers(models: list[Any], start: Any = None) -> None:
     """Refuse scaled models whose scalers differ, since their weights are in different units."""
-    others = [(f"model {number}", model) for number, model in enumerate(models[1:], start=2)]
-    others = others if start is None else [*others, ("start", start)]
-    for name, model in [("model 1", models[0]), *others]:
+    named = _named(models, start)
+    for name, model in named:
         if not hasattr(model, "scaler_"):
             raise ValueError(
                 f"merge needs models that have learned something, all of them Scaled or none, and {name} is not like "
@@ -142,7 +146,7 @@ def check_scalers(models: list[Any], start: Any = None) -> None:
             )
     first = models[0].scaler_
     settings, arrays = first.state()
-    for name, model in others:
+    for name, model in named[1:]:
         scaler = model.scaler_
         own, parts = scaler.state()
         same = (

@@ -38,7 +38,7 @@ def take_copies(core: Any, start: Any) -> Taken:
         far, near = weight_of_past(float(core.rounds)), weight_of_past(float(start.rounds))
         if far > near:
             heads[:, 1] = (far * heads[:, 1] - near * _heads(start.table, start.scores)[:, 1]) / (far - near)
-    weighted = {"heads": heads, "judged": table.own[:, COPY_MEANS].copy()}
+    weighted = {"heads": heads, "error_means": table.own[:, COPY_MEANS].copy()}
     return weighted, own, {"sizes": _sizes(table)}
 
 
@@ -58,7 +58,7 @@ def put_copies(core: Any, part: Part, start: Any) -> None:
     table.W[:columns, -FEATURE_SIZE], table.W[:columns, -SQUARES] = sizes, squares
     table.shared[SUMMED], table.shared[slots.COLUMNS_SEEN] = total["shared"], float(seen.sum())
     table.shared[slots.COPY_ROUNDS] = core.rounds
-    table.own[:, COPY_SUMS], table.own[:, COPY_MEANS] = total["own"], part.mean("judged")
+    table.own[:, COPY_SUMS], table.own[:, COPY_MEANS] = total["own"], part.mean("error_means")
     if table.full:
         table.P[:] = _shape(total, part, seen)
     last, average = np.moveaxis(part.mean("heads"), 1, 0)

@@ -136,9 +136,8 @@ class Dask:
         held, self._held = self._held, []
         for future in held:
             future.release()
-        parcels, self._parcels = self._parcels, []
-        for parcel in parcels:
-            parcel.discard()
+        while self._parcels:
+            self._parcels.pop().discard()
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
         """Call the function on every present worker by a task of its own.

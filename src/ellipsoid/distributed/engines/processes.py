@@ -112,9 +112,8 @@ class Loky:
     def forget(self) -> None:
         """Remove the files of large models; results belong to the caller."""
         self._started = [future for future in self._started if not future.done()]
-        parcels, self._parcels = self._parcels, []
-        for parcel in parcels:
-            parcel.discard()
+        while self._parcels:
+            self._parcels.pop().discard()
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
         """Call the function in one process, since all are alike; nothing is returned if it dies."""

@@ -14,12 +14,11 @@ from ellipsoid.representation.rollback import Marked
 from ellipsoid.representation.table_protocol import Floats
 
 from ..inputs.rows import RowSource
-from .binary_esvm import MOVES, BinaryESVM, Terms
+from .binary_esvm import MOVES, BinaryESVM, BinaryState, Terms
 from .interruption import without_interrupts
 from .learner import NO_LABELS, Learner
 from .one_row import NoOneRow
 
-FIELDS = ("Z", "Q", "w", "past", "pull", "scalars")
 # Q and Z are dense n x n matrices, one pair per class.
 MOST_FEATURES = 4000
 # A row that is no longer than this counts as zero.
@@ -56,7 +55,7 @@ class _BinarySVMs(Marked):
 
     def state(self, scores: int) -> dict[str, Floats]:
         """The arrays of a model file."""
-        return {f"{name}{k}": getattr(m.state, name) for k, m in enumerate(self.svms) for name in FIELDS}
+        return {f"{name}{k}": getattr(m.state, name) for k, m in enumerate(self.svms) for name in BinaryState._fields}
 
 
 class _Piece:
@@ -319,7 +318,7 @@ class EllipsoidalSVMLearner(Learner):
         self.settle(self.bias, 0.0)
         self.first_radius = float(scalars["first_radius"])
         for k, svm in enumerate(self.table.svms):
-            for mine, name in zip(svm.state, FIELDS, strict=True):
+            for mine, name in zip(svm.state, BinaryState._fields, strict=True):
                 mine[...] = arrays[f"{name}{k}"]
         self.tally[:] = arrays["tally"]
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
