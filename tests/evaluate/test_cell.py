@@ -72,7 +72,7 @@ def test_the_weights_of_a_linear_machine_are_kept(rows, tmp_path):
         assert rbf.weights == ()
 
 
-def test_what_cannot_be_is_refused(rows):
+def test_at_once_must_leave_rows_to_test_and_has_no_table(rows):
     with pytest.raises(ValueError, match="k: at_once must leave rows to test on, got 50 of 50"):
         compare({"k": KNeighborsClassifier(1)}, rows, Protocol(at_once=50))
     with pytest.raises(ValueError, match="no errors before learning"):

@@ -152,14 +152,14 @@ def test_a_failing_learner_is_named(digits):
         compare({"mine": Perceptron()}, (X, digits.y))
 
 
-def test_no_learners_and_no_rows_left(digits):
+def test_no_learners_or_no_rows_to_learn_are_refused(digits):
     with pytest.raises(ValueError, match="at least one learner"):
         compare({}, digits)
     with pytest.raises(ValueError, match="leaves none"):
         compare(MODELS, (np.eye(2), [0, 1]), Protocol(hold_out=0.9))
 
 
-def test_what_is_no_classifier_by_name_is_refused(digits):
+def test_regressors_and_learners_without_names_are_refused(digits):
     with pytest.raises(ValueError, match="number is a regressor, and classifiers are compared"):
         compare({"number": PassiveAggressiveRegressor()}, digits)
     with pytest.raises(TypeError, match="models must map names to learners"):

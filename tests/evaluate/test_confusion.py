@@ -49,7 +49,7 @@ predictions = st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=60,
 
 
 @given(y=labels, told=predictions, cut=st.integers())
-def test_cuts_change_no_count(y, told, cut):
+def test_chunks_change_no_count(y, told, cut):
     told, y = np.array(told[: len(y)], dtype=object), np.array(y)
     cut %= len(y)
     whole, parts = Confusion(), Confusion()
@@ -63,7 +63,7 @@ def test_cuts_change_no_count(y, told, cut):
 
 
 @given(y=labels, told=predictions, other=predictions)
-def test_rules_that_learn_nothing_do_not_depend_on_what_was_predicted(y, told, other):
+def test_baselines_do_not_depend_on_predictions(y, told, other):
     first, second = Confusion(), Confusion()
     first.add(np.array(told[: len(y)], dtype=object), np.array(y))
     second.add(np.array(other[: len(y)], dtype=object), np.array(y))
@@ -72,7 +72,7 @@ def test_rules_that_learn_nothing_do_not_depend_on_what_was_predicted(y, told, o
     assert first.labels[: len(met)] == second.labels[: len(met)] == met
 
 
-def test_rules_that_learn_nothing_row_by_row():
+def test_baselines_are_those_of_a_loop_over_rows():
     y = np.random.default_rng(0).integers(0, 4, 3000)  # longer than the blocks in which it is counted
     found = Confusion()
     found.add(y, y)

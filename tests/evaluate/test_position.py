@@ -8,14 +8,14 @@ CHUNKS = [("abc", [1, 2, 3]), ("de", [4, 5])]
 
 
 @pytest.mark.parametrize("rows", range(6))
-def test_what_is_left_of_chunks_holds_no_empty_one(rows):
+def test_chunks_without_their_first_rows_are_never_empty(rows):
     left = list(without_first(CHUNKS, rows))
     assert [label for _, y in left for label in y] == [1, 2, 3, 4, 5][rows:]
     assert "".join(X for X, _ in left) == "abcde"[rows:]
     assert all(y for _, y in left)
 
 
-def test_an_input_that_ends_before_the_place_is_another():
+def test_an_input_that_ends_before_the_saved_place_is_refused():
     with pytest.raises(ValueError, match="ends 1 rows before the place"):
         list(without_first(CHUNKS, 6))
 

@@ -125,7 +125,7 @@ def test_checkpoints_are_few_and_reach_far(n):
     assert marks.stop_after(0) % marks.step == 0
 
 
-def test_kinds_of_stream_agree():
+def test_arrays_data_sets_and_iterables_give_the_same_run():
     X, y = datasets.load("digits").train
     X, y = X[:200], y[:200]
     expected = prequential(Perceptron(), (X, y), window=100)
@@ -236,7 +236,7 @@ def test_plot_draws_percent_on_the_axes_given(parrot):
     assert ax.get_ylabel() == "error, %"
 
 
-def test_what_no_classifier_avoids_is_below_what_the_best_one_suffers():
+def test_the_least_loss_in_hindsight_is_below_the_loss_of_the_last_weights():
     """The floor in hindsight is below the loss of the learner's own last weights on all rows so far."""
     from ellipsoid import QuasiAdditive, datasets
 

@@ -119,7 +119,7 @@ def test_equal_results_draw_equal_pictures(comparison, drawing):
     assert svg(comparison) == drawing
 
 
-def test_picture_takes_its_ink_from_the_page(drawing):
+def test_drawing_takes_its_colours_from_the_page(drawing):
     assert drawing.startswith("<svg")
     assert "currentColor" in drawing
     assert "var(--grid)" in drawing

@@ -39,7 +39,7 @@ def write(path, content):
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.ipc"])
-def test_the_rows_of_the_csv_text_that_says_the_same(tmp_path, name):
+def test_rows_are_those_of_the_same_table_as_csv_text(tmp_path, name):
     reader = open_stream(write(tmp_path / name, table()), bits=10)
     X, y = gather(reader)
     lines = zip(*(np.array(column).astype(object) for column in TABLE.values()), strict=True)

@@ -27,7 +27,7 @@ def test_the_mode_of_an_old_file_stays(mode, tmp_path):
 
 @unix
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_link_stays_one(exists, tmp_path):
+def test_a_symbolic_link_stays_one(exists, tmp_path):
     """Also one that points to nothing yet, and one to a link."""
     (tmp_path / "store").mkdir()
     target, link, other = tmp_path / "store" / "m", tmp_path / "link", tmp_path / "link to a link"
@@ -79,7 +79,7 @@ def test_a_pipe_is_written_into(tmp_path):
 
 
 @unix
-def test_what_a_process_holds_open_is_written_into(tmp_path):
+def test_a_file_that_a_process_holds_open_is_written_into(tmp_path):
     check_folder("/dev/null")
     with open(tmp_path / "out", "w+b") as file:
         with atomic_write(f"/dev/fd/{file.fileno()}", "wb") as out:
@@ -111,7 +111,7 @@ def test_failure_leaves_the_old_file(tmp_path):
 
 
 @unix
-def test_what_did_not_fit_is_named(tmp_path):
+def test_a_file_without_room_is_named(tmp_path):
     """The system does not say of which file it ran out of room."""
     import resource
 

@@ -32,7 +32,7 @@ def test_rows_are_those_of_the_same_dicts(options):
     assert [x for chunk in kept for x in chunk] == [x for x, _ in EXAMPLES]
 
 
-def test_names_endings_and_what_is_told(tmp_path):
+def test_suffixes_description_and_chosen_columns(tmp_path):
     for name in ("a.jsonl", "a.ndjson", "a.jsonl.gz"):
         text = written(EXAMPLES, "class") + b"\n\n"
         (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
@@ -86,7 +86,7 @@ def test_null_is_missing():
     assert (open_stream(dicts, missing="zero").arrays()[0] != X).nnz == 0
 
 
-def test_commands_and_runs_read_them(tmp_path):
+def test_commands_and_prequential_runs_read_json_lines(tmp_path):
     from click.testing import CliRunner
 
     path, model = tmp_path / "weather.jsonl", tmp_path / "model"

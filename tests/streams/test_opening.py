@@ -159,7 +159,7 @@ def test_standard_input():
     assert done.stderr == b""
 
 
-def test_who_waits_for_a_pipe_can_be_interrupted():
+def test_waiting_for_a_pipe_can_be_interrupted():
     code = (
         "from ellipsoid.streams.opening import open_stream\n"
         "for chunk in open_stream('-'):\n    print('read', flush=True)"
@@ -206,7 +206,7 @@ def test_first_bytes_tell_the_format(head, format):
 
 
 @pytest.mark.parametrize("head", [b"1\n", b"hello\n", bytes(100)])
-def test_bytes_that_tell_nothing_ask_for_the_format(head):
+def test_an_unknown_format_must_be_given(head):
     with pytest.raises(ValueError, match="give format, one of svmlight"):
         open_stream(io.BytesIO(head))
 
@@ -243,7 +243,7 @@ def test_missing_files_folders_and_other_things(tmp_path):
         gather(open_stream(io.BytesIO(b"# nothing\n"), format="svmlight"))
 
 
-def test_arrays_data_sets_and_iterables_come_through_the_same_door():
+def test_arrays_data_sets_and_iterables_can_be_opened():
     X, y = gather(open_stream("digits", chunk_rows=100))
     assert X.shape == (1797, 64)
     pair = gather(open_stream((sparse.csr_matrix(X), y), skip=1700))

@@ -59,7 +59,7 @@ def test_an_open_stream_passes_through_with_the_options_it_has():
         open_stream(stream, skip=3)
 
 
-def test_what_lies_in_memory_is_known_beforehand():
+def test_rows_and_classes_in_memory_are_known_before_reading():
     for stream in (open_stream((X, y), skip=2), open_stream(list(zip(X, y, strict=True)), skip=2).in_memory()):
         assert (stream.n_rows, stream.n_features, stream.classes.tolist()) == (5, 2, [0, 1, 2])
         np.testing.assert_array_equal(stream.arrays()[0], X[2:])

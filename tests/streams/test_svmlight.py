@@ -103,7 +103,7 @@ def test_a_feature_0_after_the_first_block_contradicts_what_was_detected(block_s
         read(text, zero_based=False)
 
 
-def test_width_is_held_to_or_features_beyond_it_dropped():
+def test_features_beyond_the_width_are_refused_or_dropped():
     text = b"1 1:1 4:1\n"
     with pytest.raises(ValueError, match=r"line 1: '4:1' is beyond n_features=3 \(features count from 1\)"):
         read(text, n_features=3)
@@ -143,18 +143,18 @@ def test_skipped_rows_are_counted():
         assert np.concatenate([chunk.y for chunk in chunks]).tolist() == [7, 8, 9]
 
 
-def test_a_line_beyond_all_reason_is_refused(monkeypatch, block_size):
+def test_a_line_beyond_the_limit_is_refused(monkeypatch, block_size):
     block_size(16)
     monkeypatch.setattr(blocks, "LONGEST_LINE", 64)
     with pytest.raises(ValueError, match="the line after byte 6 is longer than"):
         read(b"1 1:1\n1 " + b" " * 300 + b"1:1\n")
 
 
-def test_labels_may_be_unwanted():
+def test_labelled_false_leaves_out_the_labels():
     assert gather(open_stream(io.BytesIO(b"1 1:1\n"), labelled=False))[1] is None
 
 
-def test_labels_beyond_the_integers_that_are_told_apart_are_floats():
+def test_labels_from_2_to_the_53_on_are_floats():
     for text, kind in ((b"9007199254740991 1:1\n", int), (b"9007199254740992 1:1\n", float), (b"-1e16 1:1\n", float)):
         _, y, _ = read(text)
         assert isinstance(y.tolist()[0], kind), text

@@ -46,7 +46,7 @@ def test_between_changes_a_hyperplane_separates_with_the_margin(name, margin):
 
 
 @pytest.mark.parametrize(("name", "share"), [("sea", 0.1), ("rotating", 0.05), ("abrupt-noise", 0.1)])
-def test_as_many_labels_are_wrong_as_is_said(name, share):
+def test_the_share_of_wrong_labels_is_the_documented_one(name, share):
     X, y = datasets.stream(name, rows=5000, seed=1)
     clean = {
         "sea": lambda: X[:, 0] + X[:, 1] <= 8.0,
@@ -80,6 +80,6 @@ def test_the_function_of_a_walk_moves_by_little_and_its_noise_is_bounded():
         (lambda: datasets.stream("digits", rows=5000), "rows must be from 1 to 1797"),
     ],
 )
-def test_what_cannot_be_made_is_refused(call, sentence):
+def test_impossible_settings_are_refused(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()

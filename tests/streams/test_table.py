@@ -136,7 +136,7 @@ def test_names_of_features_are_those_of_columns_of_numbers():
     assert read(b"1,2,0\n3,4,1\n")[2].columns is None
 
 
-def test_a_header_of_numbers_and_data_of_words_can_be_told():
+def test_header_option_allows_names_that_are_numbers_and_rows_of_words():
     assert read(b"1,2,y\n3,4,5\n", header=True)[0].tolist() == [[3, 4]]
     X, y, _ = read(b"red,1,0\nblue,2,1\n", header=False, bits=4)
     assert X.shape == (2, 1 + 16)
@@ -174,13 +174,13 @@ def test_flaws_are_named_with_their_line(block_size, size, line, message):
     ],
 )
 @pytest.mark.parametrize("size", [1, 1 << 20])
-def test_flaws_of_the_first_line_too(block_size, size, text, message):
+def test_flaws_of_the_first_line_are_named_with_their_line(block_size, size, text, message):
     block_size(size)
     with pytest.raises(ValueError, match="line 3: " + message):
         read(b"\n\n" + text, format="csv")
 
 
-def test_nothing_to_learn_from():
+def test_tables_without_features_or_rows_are_refused():
     with pytest.raises(ValueError, match="has no column of features"):
         read(b"y\n1\n", format="csv")
     for text in (b"a,b,y\n", b"\n\n", b""):
@@ -189,7 +189,7 @@ def test_nothing_to_learn_from():
 
 
 @pytest.mark.parametrize("header", [b"zip,b,y\n", b""])
-def test_what_a_column_holds_can_be_told(header):
+def test_kinds_option_overrides_what_the_first_cells_show(header):
     """Whatever the first cells look like, also where they are the only ones."""
     text = header + b"07,,1\n7,2,u\n"
     key = "zip" if header else "0"

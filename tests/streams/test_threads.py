@@ -180,7 +180,7 @@ def test_threads_are_as_many_as_a_file_has_blocks_for(block_size, tmp_path, monk
     assert left(io.BytesIO(text)) == [None] * 4
 
 
-def test_a_beginning_unlike_the_rest_does_not_cut_it_into_crumbs():
+def test_comments_at_the_beginning_do_not_cut_the_rest_into_tiny_chunks():
     """The first bytes of the first block tell how much room its rows take."""
     comments = b"# nothing here\n" * 10_000
     rows = b"".join(b"%d %s\n" % (i % 3, b" ".join(b"%d:1" % j for j in range(1, 40))) for i in range(2000))
@@ -189,7 +189,7 @@ def test_a_beginning_unlike_the_rest_does_not_cut_it_into_crumbs():
     assert len(sizes) <= 4
 
 
-def test_a_long_line_is_not_paid_for_by_all_that_follow(block_size):
+def test_short_lines_after_a_long_one_are_read(block_size):
     block_size(100)
     long = " ".join(f"{j}:1" for j in range(1, 1000))
     X, y, _ = read(f"1 1:1\n2 {long}\n".encode() + b"3 2:1\n" * 500)

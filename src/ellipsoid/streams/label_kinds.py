@@ -184,9 +184,8 @@ def _objects(labels: NDArray[Any], what: str) -> NDArray[Any]:
 
 def _whole(labels: NDArray[Any], what: str) -> NDArray[Any]:
     with np.errstate(invalid="ignore"):
-        wide = (
-            labels.astype(np.float64) if labels.dtype.itemsize < 8 else labels
-        )  # float16 and float32 do not hold 2^53
+        # float16 and float32 do not hold 2^53.
+        wide = labels.astype(np.float64) if labels.dtype.itemsize < 8 else labels
         _refuse_first(labels, ~((labels == np.floor(labels)) & (np.abs(wide) < WHOLE)), what)
     return labels.astype(np.float64) if labels.dtype.itemsize > 8 else labels
 

@@ -95,6 +95,8 @@ class ScannedText(Format):
             done = self.scanned(block, self.expected(block), position)
             density = done.density
             yield done
+            # Its rows would stay in memory for as long as the stream is read.
+            del done
             if position < block.stop:
                 break
         yield from map_in_threads(
