@@ -30,8 +30,6 @@ from .rounding import LINE, Number, Span, as_span
 GOLDEN = 0.6180339887498949
 # Roundings between the loss of an example and the increase of its step.
 ROUNDINGS_OF_A_STEP = 16
-
-
 # The certificate whose observed side is a lower bound on the loss of all weights of the comparator's norm.
 FLOOR = "loss that nothing of the comparator's norm avoids"
 
@@ -216,7 +214,7 @@ def _step(kind: str, margin: float, C: float, curvature: float) -> float:
 
 
 def gains(dual: Dual, gain: float, mistakes: float, *, never_falls: bool) -> Certificate:
-    """Certificate 5: the increases on mistakes, lambda_t M, are a part of D where no round lowers it.
+    """The increases of D on mistakes are a part of D where no round lowers it.
 
     Rounding may let a round lower D, and make an increase look larger than it is, by at most ``dual.lost`` in all
     rounds together. The bound allows for both, since the increases are observed as they were computed.

@@ -60,7 +60,7 @@ def predict(
             rows = data if label is None else data.drop(columns=[label])
             plan = Plan([Partition(i, part) for i, part in enumerate(rows.to_delayed())], BlockReading(), "", None)
         else:
-            settled = options if is_collection(data) else _with_kept(options, kept, model)
+            settled = options if is_collection(data) else _stream_options_of_model(options, kept, model)
             plan = make_plan(data, block_bytes, settled, learned=kept.get("columns"))
         reading = plan.reading
         if plan.format == "svmlight" and reading.options.get("bits") is None:
@@ -75,7 +75,7 @@ def predict(
         return np.concatenate(run_tasks(engine, predict_block, tasks, f"labels-{name}"))
 
 
-def _with_kept(options: dict[str, Any], kept: dict[str, Any], model: Any) -> dict[str, Any]:
+def _stream_options_of_model(options: dict[str, Any], kept: dict[str, Any], model: Any) -> dict[str, Any]:
     """The options, completed by how the files that the model has learned were read."""
     bits, own = options.get("bits"), kept.get("bits")
     if bits is not None and own is not None and bits != own:

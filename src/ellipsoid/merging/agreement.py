@@ -88,8 +88,8 @@ def check_agreement(models: list[Any], start: Any = None) -> None:
         one, other = first._core, model._core
         if one.multilabel != other.multilabel or one.labels.values != other.labels.values:
             raise ValueError(
-                f"models must know the same labels in the same order; model 1 has {_some(one.labels.values)}, "
-                f"{name} {_some(other.labels.values)}; announce them by classes= at the first call"
+                f"models must know the same labels in the same order; model 1 has {_first_few(one.labels.values)}, "
+                f"{name} {_first_few(other.labels.values)}; announce them by classes= at the first call"
             )
         names = [getattr(each, "feature_names_in_", None) for each in (first, model)]
         named = [None if each is None else list(each) for each in names]
@@ -130,7 +130,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one is other or one == other or (one != one and other != other))
 
 
-def _some(labels: list[Any]) -> str:
+def _first_few(labels: list[Any]) -> str:
     first = ", ".join(map(repr, labels[:5]))
     return first if len(labels) <= 5 else f"{first}, … ({len(labels)} in all)"
 

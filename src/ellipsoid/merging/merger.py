@@ -116,12 +116,12 @@ def contribution(model: Any, start: Any = None) -> Part:
     core, began = model._core, None if start is None else start._core
     own = sums.take_sums(core, began)
     with one_thread():
-        weighted, added, largest = _ways(core)[0](core, began)
+        weighted, added, largest = _take_and_put(core)[0](core, began)
     added = {**own["added"], **added, **_class_counts(core, began)}
     return Part(1, 1.0, {**own["weighted"], **weighted}, added, {**own["largest"], **largest}, own["heaviest"])
 
 
-def _ways(core: Any) -> tuple[Any, Any]:
+def _take_and_put(core: Any) -> tuple[Any, Any]:
     """The functions that extract the contribution of a learner of this kind, and that apply the sum of all."""
     if isinstance(core, CopiesLearner):
         return ellipsoid_classifier.take_copies, ellipsoid_classifier.put_copies
@@ -147,7 +147,7 @@ def put_together(part: Part, like: Any, start: Any, weights: str = "uniform", ca
         known = dict(zip(core.labels.values, counted.astype(int).tolist(), strict=True))
         core.counted = known, core.rounds, []
     with one_thread():
-        _ways(core)[1](core, part, began)
+        _take_and_put(core)[1](core, part, began)
     # They hold references to the tables of before.
     core.fast = core.named = core._predictor = None
     return model
