@@ -45,9 +45,22 @@ class DualAscent(NamedTuple):
     step_kind: int
 
 
-@helper()
-def multiplier(rule, margin, curvature):
-    """The new alpha at a signed score and positive curvature."""
+class LinkedAscent(NamedTuple):
+    """The same in the geometry of a link, whose curvature along a row stands in for its squared norm.
+
+    ``pair`` is the curvature along (e_y - e_s) (x) x in units of that along x.
+    """
+
+    margin: float
+    goal: float
+    cap: float
+    step_kind: int
+    pair: float
+
+
+@step.register(DualAscent | LinkedAscent)
+def _(rule, margin, curvature):
+    # The exact step behind a link is at least as long; it is found in `absorb`.
     if rule.step_kind == FIXED_STEP:
         return rule.cap
     return min(rule.cap, max(0.0, rule.goal - margin) / (1.0 if rule.step_kind == ADAPTIVE_STEP else curvature))
@@ -63,17 +76,12 @@ def record_multiplier(tally, alpha, gain, mistake):
         tally[GAIN] += min(HUGE, max(-HUGE, gain))
 
 
-@helper()
-def record_zero_row(rule, tally):
-    """Add the multiplier of a zero row; without a cap it would be infinite, and is left at zero."""
+@on_zero_row.register(DualAscent | LinkedAscent)
+def _(rule, rep, tally):
+    # Without a cap the multiplier of a zero row would be infinite, and is left at zero.
     alpha = min(rule.cap, rule.goal) if rule.step_kind == ADAPTIVE_STEP else rule.cap
     if alpha < inf:
         record_multiplier(tally, alpha, alpha * rule.goal, True)
-
-
-@step.register(DualAscent)
-def _(rule, margin, energy):
-    return multiplier(rule, margin, energy)
 
 
 @record_step.register(DualAscent)
@@ -85,30 +93,6 @@ def _(rule, margin, tau, energy, tally):
 @weighted.register(DualAscent)
 def _(rule, weight):
     return DualAscent(rule.margin, rule.goal, rule.cap * weight, rule.step_kind)
-
-
-@on_zero_row.register(DualAscent)
-def _(rule, rep, tally):
-    record_zero_row(rule, tally)
-
-
-class LinkedAscent(NamedTuple):
-    """The same in the geometry of a link, whose curvature along a row stands in for its squared norm.
-
-    ``pair`` is the curvature along (e_y - e_s) (x) x in units of that along x.
-    """
-
-    margin: float
-    goal: float
-    cap: float
-    step_kind: int
-    pair: float
-
-
-@step.register(LinkedAscent)
-def _(rule, margin, energy):
-    # The exact step is at least as long; it is found in `absorb`.
-    return multiplier(rule, margin, energy)
 
 
 @share.register(LinkedAscent)
@@ -124,11 +108,6 @@ def _(rule, n, Y, t, energy, work):
 @weighted.register(LinkedAscent)
 def _(rule, weight):
     return LinkedAscent(rule.margin, rule.goal, rule.cap * weight, rule.step_kind, rule.pair)
-
-
-@on_zero_row.register(LinkedAscent)
-def _(rule, rep, tally):
-    record_zero_row(rule, tally)
 
 
 @prolongation.register(LinkedAscent)
