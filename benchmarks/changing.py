@@ -40,13 +40,13 @@ def passed(data: Data) -> Any:
 def beside_members(data: Data, effort: Effort, quick: bool) -> dict[str, Any]:
     """The committee's time beside that of its members, each alone, one after the other."""
 
-    def apart(members: list[Any]) -> None:
+    def learn_separately(members: list[Any]) -> None:
         for member in members:
             passed(data)(member)
 
     duel = Duel(
         Clock(Contender("Committee", Committee, passed(data), "")),
-        Clock(Contender("members", default_family, apart, "")),
+        Clock(Contender("members", default_family, learn_separately, "")),
     )
     for clock in duel:
         clock.warm_up()
@@ -83,7 +83,7 @@ def one_by_one(data: Data) -> Case:
         "committee-one-by-one",
         f"Committee(), 13 members, predict_one then learn_one: {data.describe()}",
         len(data.y),
-        Contender("Committee", known, lambda model: _in_turn(model, rows), "1-D arrays"),
+        Contender("Committee", known, peers.predict_then_learn(rows), "1-D arrays"),
         [_river(data, scaled=False, target=None)],
     )
 
@@ -94,21 +94,12 @@ def _river(data: Data, scaled: bool, target: Target | None) -> Contender:
         return peers.missing(name, "river")
     from river import linear_model, preprocessing
 
-    examples = [(dict(enumerate(x)), y > 0) for x, y in zip(data.X.tolist(), data.y.tolist(), strict=True)]
-
     def make() -> Any:
         model = linear_model.LogisticRegression()
         return preprocessing.StandardScaler() | model if scaled else model
 
-    return Contender(name, make, lambda model: _in_turn(model, examples), "predict_one, learn_one, dicts", None, target)
-
-
-def _in_turn(model: Any, examples: list[tuple[Any, Any]]) -> Any:
-    predict, learn = model.predict_one, model.learn_one
-    for x, y in examples:
-        predict(x)
-        learn(x, y)
-    return model
+    job = peers.predict_then_learn(peers.river_examples(data))
+    return Contender(name, make, job, "predict_one, learn_one, dicts", None, target)
 
 
 def two_threads(data: Data, effort: Effort) -> dict[str, Any]:
@@ -125,8 +116,8 @@ def two_threads(data: Data, effort: Effort) -> dict[str, Any]:
         return Clock(Contender(f"{threads} threads", lambda: Scaled(Committee()), job, ""))
 
     duel = Duel(contender(2), contender(1))
-    told = [clock.warm_up() for clock in duel]
-    if (told[0] != told[1]).any():
+    by_two, by_one = (clock.warm_up() for clock in duel)
+    if (by_two != by_one).any():
         raise AssertionError("two threads have not predicted what one does")
     for _ in range(effort.repeats):
         duel.run()
@@ -168,7 +159,7 @@ def _case(name: str, make: Any, rows: int, target: Target | None) -> Case:
         name,
         f"predict, then learn, one number at a time, d = 10, noise 0.1, {rows} rows; the error is absolute",
         rows,
-        Contender(type(make()).__name__, lambda: make().partial_fit(X[:1], y[:1]), lambda m: _in_turn(m, ours),
+        Contender(type(make()).__name__, lambda: make().partial_fit(X[:1], y[:1]), peers.predict_then_learn(ours),
                   "predict_one, learn_one", error),
         [Contender("scikit-learn SGDRegressor pa1", peer, job, "predict, partial_fit of one row", error, target)],
     )  # fmt: skip

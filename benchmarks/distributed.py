@@ -85,8 +85,8 @@ def learn(client: Any, path: str, block_bytes: int) -> dict[str, float]:
     from ellipsoid import MIRA, distributed
 
     before, own, begun = client.run(processor_seconds), time.process_time(), time.perf_counter()
-    told = {**KNOWN, "classes": list(range(CLASSES)), "block_bytes": block_bytes}
-    distributed.fit(MIRA(average=True), path, client=client, shards=SHARDS, rounds=1, **told)
+    options = {**KNOWN, "classes": list(range(CLASSES)), "block_bytes": block_bytes}
+    distributed.fit(MIRA(average=True), path, client=client, shards=SHARDS, rounds=1, **options)
     wall, scheduling = time.perf_counter() - begun, time.process_time() - own
     after = client.run(processor_seconds)
     return {"wall": wall, "workers": sum(after[name] - before[name] for name in before), "driver": scheduling}

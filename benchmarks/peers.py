@@ -30,6 +30,24 @@ def test_error(data: Data) -> Callable[[Any], float]:
     return lambda model: float(np.mean(np.asarray(model.predict(data.X_test)) != data.y_test))
 
 
+def predict_then_learn(examples: list[tuple[Any, Any]]) -> Callable[[Any], Any]:
+    """A job that passes examples to ``predict_one`` and then to ``learn_one``, one at a time."""
+
+    def job(model: Any) -> Any:
+        predict, learn = model.predict_one, model.learn_one
+        for x, y in examples:
+            predict(x)
+            learn(x, y)
+        return model
+
+    return job
+
+
+def river_examples(data: Data) -> list[tuple[dict[int, float], bool]]:
+    """Rows as dicts, each with whether its label is positive."""
+    return [(dict(enumerate(x)), y > 0) for x, y in zip(data.X.tolist(), data.y.tolist(), strict=True)]
+
+
 def epoch(
     name: str, make: Callable[[], Any], data: Data, *, before: int = 0, target: Target | None = None
 ) -> Contender:

@@ -27,12 +27,12 @@ def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
 
 def one_example(data: Data) -> Case:
     """``predict_one`` then ``learn_one``; we get a 1-D array, river the dict it wants."""
-    arrays = list(zip(list(data.X), data.y.tolist(), strict=True))
+    job = peers.predict_then_learn(list(zip(list(data.X), data.y.tolist(), strict=True)))
     return Case(
         "learn-one",
         f"predict_one then learn_one, two classes, d = {WIDTH}, made data",
         len(data.y),
-        Contender("PassiveAggressive", lambda: _known(PassiveAggressive(), data), _loop(arrays), "1-D arrays"),
+        Contender("PassiveAggressive", lambda: _known(PassiveAggressive(), data), job, "1-D arrays"),
         [_river(name, data) for name in ("PAClassifier", "Perceptron", "LogisticRegression")],
     )
 
@@ -72,9 +72,9 @@ def dicts(title: str, examples: list[tuple[dict[str, float], bool]], scaled: boo
             model = linear_model.PAClassifier()
             return met(preprocessing.StandardScaler() | model if scaled else model)
 
-        rival = Contender(peer, make, _loop(examples), "dicts", target=Target(1))
+        rival = Contender(peer, make, peers.predict_then_learn(examples), "dicts", target=Target(1))
     name = "learn-one-dicts-scaled" if scaled else "learn-one-dicts"
-    mine = Contender(type(ours).__name__, lambda: met(clone(ours)), _loop(examples), "dicts")
+    mine = Contender(type(ours).__name__, lambda: met(clone(ours)), peers.predict_then_learn(examples), "dicts")
     return Case(name, f"predict_one then learn_one, dicts of {title}", len(examples), mine, [rival])
 
 
@@ -83,26 +83,15 @@ def _known(model: Any, data: Data) -> Any:
     return model.partial_fit(data.X[:1], data.y[:1], classes=[-1, 1])
 
 
-def _loop(examples: list[tuple[Any, Any]]) -> Callable[[Any], Any]:
-    def job(model: Any) -> Any:
-        predict, learn = model.predict_one, model.learn_one
-        for x, y in examples:
-            predict(x)
-            learn(x, y)
-        return model
-
-    return job
-
-
 def _river(name: str, data: Data) -> Contender:
     title = f"river {name}"
     if peers.absent("river"):
         return peers.missing(title, "river")
     from river import linear_model
 
-    examples = [(dict(enumerate(x)), y > 0) for x, y in zip(data.X.tolist(), data.y.tolist(), strict=True)]
+    job = peers.predict_then_learn(peers.river_examples(data))
     target = Target(8) if name == "PAClassifier" else None
-    return Contender(title, getattr(linear_model, name), _loop(examples), "dicts", target=target)
+    return Contender(title, getattr(linear_model, name), job, "dicts", target=target)
 
 
 def one_row(data: Data) -> Case:

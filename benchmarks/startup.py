@@ -94,8 +94,8 @@ def first_commands(learner: str) -> Iterator[dict[str, Any]]:
         with tempfile.TemporaryDirectory() as folder:
             data = Path(folder) / f"rows.{ending}"
             data.write_text("\n".join(lines[kind]) + "\n", encoding="utf-8")
-            told = ["learn", str(data), "--model", learner, "--classes", "0,1,2", *NEEDED.get(learner, ())]
-            code = f"import sys; sys.argv = {['ellipsoid', *told]}; sys.stdout = open('/dev/null', 'w')\n{COMMAND}"
+            arguments = ["learn", str(data), "--model", learner, "--classes", "0,1,2", *NEEDED.get(learner, ())]
+            code = f"import sys; sys.argv = {['ellipsoid', *arguments]}; sys.stdout = open('/dev/null', 'w')\n{COMMAND}"
             cold, warm = (seconds(code, NUMBA_CACHE_DIR=folder) for _ in range(2))
         yield figure(
             f"first `ellipsoid learn --model {learner}`",

@@ -11,12 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from math import acos, degrees, hypot
 
-from ellipsoid.evaluate.cell import Protocol
 from ellipsoid.evaluate.compare import Spread
 
-from .cuts import consistent
-from .entry import Entry, Experiment, Missing, Quick, Spec
-from .momma2010_small import PAPER, SETS, Small
+from .entry import Entry, Missing, Quick, Spec
+from .momma2010_small import PAPER, Small, experiments
 from .paired import Pair, pair_of, shown_p
 from .report import Curve, Panel, Report, Table, shown
 from .results import Results
@@ -47,18 +45,6 @@ def _learners(small: Small) -> dict[str, Spec]:
     found["relaxed as printed"] = machine(SOFTNESS[""], margin_scaling="paper")
     found["SVM, C = 1"] = Spec("SVC", {"kernel": "linear", "C": 1.0})
     return found
-
-
-def _experiments() -> list[Experiment]:
-    return [
-        Experiment(
-            name,
-            partial(consistent, name),
-            _learners(SETS[name]),
-            Protocol(seeds=tuple(range(SPLITS)), scale="standard", at_once=SETS[name].rows),
-        )
-        for name in NAMES
-    ]
 
 
 def angle(a: list[float], b: list[float]) -> float:
@@ -187,6 +173,6 @@ def _panels(results: Results, names: list[str]) -> list[Panel]:
 ENTRIES = (
     Entry(
         "momma2010-table1", "The exact conic e-SVM against its relaxation: table 1",
-        PAPER, _experiments, _report, Quick(rows=80, seeds=1), MISSING,
+        PAPER, partial(experiments, _learners, SPLITS, NAMES), _report, Quick(rows=80, seeds=1), MISSING,
     ),
 )  # fmt: skip

@@ -7,7 +7,7 @@ order of the two machines on each set, by a paired test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -76,16 +76,18 @@ def _soft(features: int) -> dict[str, Spec]:
     }
 
 
-def _experiments(learners: Callable[[Small], Mapping[str, Spec]], splits: int) -> list[Experiment]:
-    seeds = tuple(range(splits))
+def experiments(
+    learners: Callable[[Small], Mapping[str, Spec]], splits: int, names: Iterable[str] = SETS
+) -> list[Experiment]:
+    """The learners on random splits of each of the sets."""
     return [
         Experiment(
             name,
             partial(consistent, name),
-            learners(small),
-            Protocol(seeds=seeds, scale="standard", at_once=small.rows),
+            learners(SETS[name]),
+            Protocol(seeds=tuple(range(splits)), scale="standard", at_once=SETS[name].rows),
         )
-        for name, small in SETS.items()
+        for name in names
     ]
 
 
@@ -93,7 +95,7 @@ TIMED = {name: _hard(SETS["raetsch-splice"].features)[name] for name in ("SVM", 
 
 
 def _figure_1() -> list[Experiment]:
-    found = _experiments(lambda small: _hard(small.features), splits=20)
+    found = experiments(lambda small: _hard(small.features), splits=20)
     data = partial(consistent, "raetsch-splice")
     for size in SIZES:
         protocol = Protocol(seeds=(0, 1, 2), scale="standard", at_once=size)
@@ -102,7 +104,7 @@ def _figure_1() -> list[Experiment]:
 
 
 def _table_2() -> list[Experiment]:
-    return _experiments(lambda small: _soft(small.features), splits=10)
+    return experiments(lambda small: _soft(small.features), splits=10)
 
 
 def _compared(results: Results, about: str) -> tuple[list[str], Table, Panel]:

@@ -19,14 +19,14 @@ LINE = re.compile(r"([\d.]+)s (?:call|setup|teardown) +(tests/[^\[]+::\w+)(.*)")
 
 
 def main(path: str) -> None:
-    """Read what pytest tells of durations, and write the list."""
+    """Read the durations that pytest has printed, and write the list."""
     seconds: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for line in Path(path).read_text().splitlines():
         if found := LINE.match(line):
             seconds[found[2]][found[3]] += float(found[1])
     totals = {name: (sum(cases.values()), len(cases)) for name, cases in seconds.items()}
     if not totals:
-        raise SystemExit(f"{path} tells no durations: make it with --durations=0 -vv")
+        raise SystemExit(f"{path} holds no durations: make it with --durations=0 -vv")
     long = sorted(name for name, (total, n) in totals.items() if total > TOGETHER and total > EACH * n)
     LIST.write_text("".join(f"{totals[name][0]:5.1f}  {name}\n" for name in long))
     cases, total = sum(totals[name][1] for name in long), sum(totals[name][0] for name in long)

@@ -30,8 +30,8 @@ def environment(folder, wheel):
 
     def run(command, *words, **variables):
         program = folder / "venv" / "bin" / command
-        told = {**kept, "NUMBA_CACHE_DIR": str(folder / "cache"), **variables}
-        subprocess.run([program, *words], cwd=folder, env=told, check=True, stdout=sys.stderr)
+        variables = {**kept, "NUMBA_CACHE_DIR": str(folder / "cache"), **variables}
+        subprocess.run([program, *words], cwd=folder, env=variables, check=True, stdout=sys.stderr)
 
     run("python", "-m", "pip", "install", "--quiet", wheel.resolve())
     return run

@@ -212,3 +212,11 @@ def examples(n, start=0, width=3):
         {"x": [i / 1000.0, i % 7 - 3.0, float(i % 5), *[1.0] * (width - 3)], "y": "big" if i % 7 > 3 else "small"}
         for i in range(start, start + n)
     ]
+
+
+def run_at_once(threads):
+    """Start threads, and wait until all have ended."""
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -7,7 +7,7 @@ import pytest
 
 from ellipsoid.estimators.files import container
 
-from .conftest import examples
+from .conftest import examples, run_at_once
 
 
 def journal(server, model):
@@ -30,10 +30,7 @@ def test_a_model_that_many_make_at_once_is_there_for_all(shared):
 
     for i in range(4):
         threads = [threading.Thread(target=make, args=(f"/v1/models/hurried{i}",)) for _ in range(5)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_at_once(threads)
         assert sorted(answers) == [200, 200, 200, 200, 201]
         answers.clear()
 
@@ -301,10 +298,7 @@ def test_learning_and_predicting_from_many_threads(shared, model):
         connection.close()
 
     threads = [threading.Thread(target=learn, args=(100 * i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_at_once(threads)
     assert answers == [200] * 80
     assert shared.call("GET", model)[1]["t"] == 80
 

@@ -19,7 +19,7 @@ from uvicorn.server import ServerState
 from ellipsoid.service.http.protocol import timed_protocol
 from ellipsoid.service.http.tokens import ROLES, Holder, Tokens, add_token, listed_tokens, remove_token
 
-from .conftest import NDJSON, Server, examples, serving
+from .conftest import NDJSON, Server, examples, run_at_once, serving
 
 PATH = "/v1/models/m"
 
@@ -109,10 +109,7 @@ def test_many_may_come_at_once_with_a_new_token(guarded):
         threading.Thread(target=lambda: answers.append(guarded.call("GET", "/v1/models", headers=headed(token))[0]))
         for _ in range(12)
     ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_at_once(threads)
     assert answers == [200] * 12
 
 
@@ -164,10 +161,7 @@ def test_a_file_of_tokens_holds_no_token(tmp_path):
 def test_tokens_that_are_added_at_once_are_all_there(tmp_path):
     path, names = tmp_path / "tokens", [f"t{i}" for i in range(6)]
     threads = [threading.Thread(target=add_token, args=(path, name, "read")) for name in names]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_at_once(threads)
     assert sorted(holder.name for holder in listed_tokens(path)) == names
 
 
@@ -317,10 +311,7 @@ def test_a_full_queue_says_when_to_come_again(tmp_path):
             connection.close()
 
         threads = [threading.Thread(target=learn, args=(i,)) for i in range(30)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_at_once(threads)
         assert {status for status, _ in answers} == {200, 429}
         assert {later for status, later in answers if status == 429} == {"1"}
         assert server.call("GET", PATH)[1]["t"] == sum(status == 200 for status, _ in answers)

@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
-from .reading import Inputs, NewFile, refuse_overwriting
+from .inputs import Inputs
+from .reading import NewFile, refuse_overwriting
 from .startup import import_libraries
 from .summary import error_on
 from .terminal import show_certificates, show_table
 
 
-@click.command(name="merge", short_help="Put together models that were learned apart.")
+@click.command(name="merge", short_help="Merge models that were learned separately.")
 @click.argument("models", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False), metavar="MODEL...")
 @click.option("--save", "target", required=True, type=NewFile(dir_okay=False), help="Write the merged model here.")
 @click.option(
@@ -21,7 +22,7 @@ from .terminal import show_certificates, show_table
 )  # fmt: skip
 @click.option("--validate", metavar="DATA", help="Show the errors on these rows.")
 def command(models: tuple[str, ...], target: str, weights: str, validate: str | None) -> None:
-    """Put the models of several files together, which were learned apart, from different rows of the same kind.
+    """Merge the models of several files, which were learned separately, from different rows of the same kind.
 
     They must be of one class, with the same parameters, labels and features: announce the labels of each by --classes
     when it is learned. Prints the certificates that hold for the result.

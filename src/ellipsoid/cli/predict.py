@@ -10,11 +10,10 @@ from typing import IO, Any
 import click
 
 from .device import device_option, set_device
+from .inputs import Inputs, named_data_set
 from .reading import (
     NONEMPTY_TEXT,
-    Inputs,
     NewFile,
-    named_data_set,
     reading_options,
     refuse_missing,
     refuse_overwriting,

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from .learn import parameters_of
 from .reading import NewFile
 from .startup import import_libraries
 from .terminal import show_table
@@ -82,11 +83,7 @@ def command(store: Path, name: str, until: int | None, lines: str | None, **opti
 
 
 def _new_learner(options: dict[str, Any]) -> Any:
-    from ellipsoid.evaluate.lineup import parameter
     from ellipsoid.service.messages import NewLearner
 
-    try:
-        params = dict(parameter(setting) for setting in options["settings"])
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
+    params = parameters_of(options["settings"])
     return NewLearner(learner=options["learner"], params=params, scale=options["scale"])

@@ -8,6 +8,7 @@ import socket
 import ssl
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -141,9 +142,7 @@ def free_port(host: str, port: int, another: bool) -> int:
 
 def _need_libraries() -> None:
     try:
-        import msgspec  # noqa: F401
-        import prometheus_client  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
+        for name in ("msgspec", "prometheus_client", "starlette", "uvicorn"):
+            import_module(name)
     except ImportError as error:
         raise ImportError(f"{error.name} is missing; install it by pip install 'ellipsoid[serve]'") from error

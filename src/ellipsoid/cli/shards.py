@@ -26,7 +26,7 @@ def shard_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--scheduler", metavar="ADDRESS", help="Learn in shards, on this Dask cluster."),
             click.option("--workers", type=click.IntRange(min=1), help="Learn in so many processes here, in shards."),
             click.option("--shards", type=click.IntRange(min=1), default=16,
-                         help="Parts that are learned apart: two to four for each worker."),
+                         help="Parts that are learned separately: two to four for each worker."),
             click.option("--rounds", type=click.IntRange(min=1),
                          help="Passes over all shards [default: 5, or 1 where models add up]."),
             click.option("--merge", "way", type=click.Choice(["auto", "dual"]), default="auto",

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .reading import Inputs
+from .inputs import Inputs
 from .terminal import show_certificates, show_table
 
 # Beside entries smaller than this a constant feature of 1 is one of the largest, and its weight swings with every step.

@@ -13,6 +13,24 @@ COMPILING = "compiling, once on this machine"
 
 
 @contextmanager
+def _bar(description: str, count: Any, waiting: dict[str, Any]) -> Iterator[Callable[..., None]]:
+    """A progress bar on stderr; the block gets a function that updates its description, count, total and note.
+
+    The column ``count`` says how far it is. While code is compiled the bar shows the values ``waiting``.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from ellipsoid.engine.native.compile_server import compile_server
+
+    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=None, note="")
+        compile_server.on_wait = lambda: bar.update(task, **waiting)
+        yield lambda **values: bar.update(task, **values)
+
+
+@contextmanager
 def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[[int, int | None], None] | None]:
     """A progress bar on stderr; the block gets a function that takes rows done and rows in all.
 
@@ -21,16 +39,10 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import MofNCompleteColumn
 
-    from ellipsoid.engine.native.compile_server import compile_server
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(description, total=None)
-        compile_server.on_wait = lambda: bar.update(task, description=f"{description}, {COMPILING}")
-        yield lambda done, total: bar.update(task, description=description, completed=done, total=total)
+    with _bar(description, MofNCompleteColumn(), {"description": f"{description}, {COMPILING}"}) as update:
+        yield lambda done, total: update(description=description, completed=done, total=total)
 
 
 @contextmanager
@@ -66,19 +78,13 @@ def stream_progress(description: str, *, lines: bool = False) -> Iterator[Tick |
     if not sys.stderr.isatty():
         yield _lines_when_doubled(description) if lines else None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import TextColumn
 
-    from ellipsoid.engine.native.compile_server import compile_server
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(description, total=None, note="")
-        compile_server.on_wait = lambda: bar.update(task, note=COMPILING)
+    with _bar(description, TextColumn("{task.fields[note]}"), {"note": COMPILING}) as update:
         speed = _Speed()
 
         def tick(rows: int, error: float, done: tuple[int, int | None], patterns: int | None = None) -> None:
-            bar.update(task, completed=done[0], total=done[1], note=_note(rows, error, speed.at(rows), patterns))
+            update(completed=done[0], total=done[1], note=_note(rows, error, speed.at(rows), patterns))
 
         yield tick
 

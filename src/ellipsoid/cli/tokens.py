@@ -11,7 +11,7 @@ import click
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.pass_context
 def command(context: click.Context, file: Path) -> None:
-    """Make, list and remove the tokens of FILE, which `ellipsoid serve --tokens FILE` goes by.
+    """Make, list and remove the tokens of FILE, which `ellipsoid serve --tokens FILE` reads.
 
     A token is shown once, when it is made; the file has only its hash.
     """

@@ -21,7 +21,7 @@ def run_housekeeping(store: Any) -> None:
     for stream in list(store.models.values()):
         for learner_thread in list(stream.learners.values()):
             if _due(learner_thread, store.options):
-                _write_snapshot(learner_thread)
+                write_snapshot(learner_thread)
         if store.journal.fault is None:
             _forget_examples(store, stream)
             _forget_unlabelled(store, stream)
@@ -33,7 +33,7 @@ def _due(learner_thread: Any, options: Any) -> bool:
     return fresh >= options.snapshot_rows or (fresh > 0 and aged)
 
 
-def _write_snapshot(learner_thread: Any) -> None:
+def write_snapshot(learner_thread: Any) -> None:
     """Write a snapshot. An error of the disk is only logged: the journal still has the examples."""
     try:
         learner_thread.write_snapshot()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .housekeeping import run_housekeeping
+from .housekeeping import run_housekeeping, write_snapshot
 from .journal.database import blocks_after, first_and_last, model_row, opened
 from .journal.journal import Journal
 from .journal.rows import label_of
@@ -308,10 +308,7 @@ class Store:
         for learner_thread in self._learner_threads():
             if time.monotonic() > deadline:
                 break  # nothing is lost: the next start reads more of the journal
-            try:
-                learner_thread.write_snapshot()
-            except OSError as error:
-                _log.error("no snapshot of %s: %s", learner_thread.stream.name, error)
+            write_snapshot(learner_thread)
         self._lock.close()
 
 

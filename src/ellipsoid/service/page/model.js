@@ -21,20 +21,29 @@ export class Model {
     this.head = el("p", { class: "tally" });
     this.trouble = el("p", { class: "trouble", role: "alert" });
     this.chooser = el("select", { "aria-label": "Learner", onchange: () => this.choose(this.chooser.value) });
-    this.logButton = el("button", { type: "button", class: "quiet", "aria-pressed": "false", "aria-keyshortcuts": "l", onclick: () => this.toggle() }, "log scale");
+    this.logButton = el("button", {
+      type: "button", class: "quiet", "aria-pressed": "false", "aria-keyshortcuts": "l", onclick: () => this.toggle(),
+    }, "log scale");
     this.closes = el("p", { class: "note" });
     this.shadow = new ShadowPicture();
     this.bound = new Chart({
       height: 300,
       values: percent,
-      series: [{ label: "mistakes", colour: "curve-0", width: 2.2 }, { label: "at most, by the certificate", colour: "curve-1", width: 2, dash: [6, 3] }],
+      series: [
+        { label: "mistakes", colour: "curve-0", width: 2.2 },
+        { label: "at most, by the certificate", colour: "curve-1", width: 2, dash: [6, 3] },
+      ],
       bands: [[2, 1]],
       marks: () => this.portrait?.changes ?? [],
-      describe: ([xs, mistakes, bound]) => `Mistakes ${percent(mistakes.at(-1))} of ${count(xs.at(-1) ?? 0)} examples; by the certificate at most ${percent(bound.at(-1))}.${changes(this.portrait)}`,
+      describe: ([xs, mistakes, bound]) => `Mistakes ${percent(mistakes.at(-1))} of ${count(xs.at(-1) ?? 0)} examples; `
+        + `by the certificate at most ${percent(bound.at(-1))}.${changes(this.portrait)}`,
     });
-    this.places = Object.fromEntries(["error", "confusion", "weights", "facts", "certificates", "axes"].map((key) => [key, el("div")]));
+    const places = ["error", "confusion", "weights", "facts", "certificates", "axes"];
+    this.places = Object.fromEntries(places.map((key) => [key, el("div")]));
     const panel = (title, ...inside) => el("section", { class: "panel" }, el("h2", {}, title), ...inside);
-    this.shadowPanel = panel("The ellipsoid", el("p", { class: "note" }, "Its shadow on the two longest axes, measured by the last examples: as wide as their labels are in doubt. Thin lines: what it was."), this.shadow.element, this.places.axes);
+    const explained = el("p", { class: "note" }, "Its shadow on the two longest axes, measured by the last examples: "
+      + "as wide as their labels are in doubt. Thin lines: what it was.");
+    this.shadowPanel = panel("The ellipsoid", explained, this.shadow.element, this.places.axes);
     this.element = el("div", { class: "model" },
       el("div", { class: "bar-of-view" }, el("h1", {}, name), this.chooser, this.logButton), this.head, this.trouble,
       el("div", { class: "heart" }, panel("The certificate", this.closes, this.bound.element), this.shadowPanel),
@@ -63,7 +72,8 @@ export class Model {
     // The service was away when this view was opened.
     if (!this.history && !this.loading && state.models.has(this.name)) await this.load();
     const now = this.learner();
-    if (document.hidden || this.looking || !this.history || (!always && this.portrait && this.portrait.of === this.of && this.portrait.t === now?.t)) return;
+    const known = this.portrait && this.portrait.of === this.of && this.portrait.t === now?.t;
+    if (document.hidden || this.looking || !this.history || (known && !always)) return;
     this.looking = true;
     try {
       const portrait = await call("GET", `${address(this.name)}/portrait?${new URLSearchParams({ of: this.of })}`);
@@ -97,9 +107,18 @@ export class Model {
     const heavy = JSON.stringify(portrait.weights);
     if (heavy !== this.heavy) fill(this.places.weights, weights(portrait.weights));
     this.heavy = heavy;
-    fill(this.places.facts, el("dl", { class: "facts" }, Object.entries({ learner: portrait.learner, scale: portrait.scale, ...portrait.params, labels: portrait.classes.length, features: portrait.features, "change alarms": portrait.changes.length || "none" })
-      .map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, String(value))))));
-    fill(this.places.certificates, portrait.certificates.length ? certificates(portrait.certificates, portrait.t) : el("p", { class: "note" }, "This learner gives none for this run."));
+    const facts = {
+      learner: portrait.learner,
+      scale: portrait.scale,
+      ...portrait.params,
+      labels: portrait.classes.length,
+      features: portrait.features,
+      "change alarms": portrait.changes.length || "none",
+    };
+    fill(this.places.facts, el("dl", { class: "facts" },
+      Object.entries(facts).map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, String(value))))));
+    const none = el("p", { class: "note" }, "This learner gives none for this run.");
+    fill(this.places.certificates, portrait.certificates.length ? certificates(portrait.certificates, portrait.t) : none);
   }
 
   choose(name) {
@@ -132,12 +151,16 @@ export class Model {
     const offered = JSON.stringify([names, model.champion]);
     if (offered !== this.offered) {
       this.offered = offered;
-      fill(this.chooser, model.learners.map((each) => el("option", { value: each.name }, `${each.name}: ${each.learner}${each.name === model.champion ? ", the champion" : ""}`)));
+      fill(this.chooser, model.learners.map((each) => {
+        const role = each.name === model.champion ? ", the champion" : "";
+        return el("option", { value: each.name }, `${each.name}: ${each.learner}${role}`);
+      }));
       this.chooser.value = this.of;
       this.chooser.hidden = names.length < 2;
     }
     const best = champion(model);
-    say(this.head, `${count(best.t)} examples, ${rate(speed(model))}, error ${percent(best.error)}, ${behind(model, best) ? `${count(best.lag)} behind the journal` : "up to date"}`);
+    const lag = behind(model, best) ? `${count(best.lag)} behind the journal` : "up to date";
+    say(this.head, `${count(best.t)} examples, ${rate(speed(model))}, error ${percent(best.error)}, ${lag}`);
     if (!this.history) return;
     for (const learner of model.learners) this.append(learner);
     this.draw();
@@ -153,7 +176,8 @@ export class Model {
     }
     if (!(last(learner, "t") > (points.t.at(-1) ?? 0))) return;
     for (const column of COLUMNS) points[column].push(last(learner, column));
-    if (points.t.length > MOST_POINTS) for (const column of COLUMNS) points[column] = points[column].filter((_, i) => i % 2 === 0);
+    if (points.t.length <= MOST_POINTS) return;
+    for (const column of COLUMNS) points[column] = points[column].filter((_, i) => i % 2 === 0);
   }
 
   draw() {
@@ -176,7 +200,8 @@ export class Model {
         log: this.log,
         series: seriesOf(all),
         marks: () => this.portrait?.changes ?? [],
-        describe: ([xs, ys]) => `Error of the last examples: ${percent(ys.at(-1))} after ${count(xs.at(-1) ?? 0)}.${changes(this.portrait)}`,
+        describe: ([xs, ys]) => `Error of the last examples: ${percent(ys.at(-1))} after ${count(xs.at(-1) ?? 0)}.`
+          + changes(this.portrait),
       });
       fill(this.places.error, this.error.element);
     }
@@ -195,8 +220,12 @@ export class Model {
   }
 
   export() {
-    const rows = [...(this.history?.values() ?? [])].flatMap((each) => each.t.map((_, i) => [each.name, ...COLUMNS.map((column) => each[column][i])]));
-    const pictures = [{ title: `${this.name}: mistakes and their bound`, canvas: this.bound.canvas }, { title: "Error of the last 1,000 examples", canvas: this.error?.canvas }];
+    const rows = [...(this.history?.values() ?? [])].flatMap((each) =>
+      each.t.map((_, i) => [each.name, ...COLUMNS.map((column) => each[column][i])]));
+    const pictures = [
+      { title: `${this.name}: mistakes and their bound`, canvas: this.bound.canvas },
+      { title: "Error of the last 1,000 examples", canvas: this.error?.canvas },
+    ];
     if (this.portrait?.shadow) pictures.splice(1, 0, { title: "Shadow of the ellipsoid", canvas: this.shadow.canvas });
     return { name: this.name, header: ["learner", ...COLUMNS], rows, pictures };
   }
@@ -213,9 +242,19 @@ function changes(portrait) {
   return found.length ? ` The truth was proved to have moved at ${found.map(count).join(", ")}.` : "";
 }
 
+/** A bound in words, after `t` examples. */
+function boundInWords({ name, bound }, t) {
+  if (bound === null) return "none";
+  return name.startsWith("mistakes") && bound >= t ? "says nothing" : figure(bound);
+}
+
 function certificates(all, t) {
-  return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Certificates" }, el("table", {},
-    el("thead", {}, el("tr", {}, ["of", "observed", "bound", "holds if"].map((title) => el("th", { scope: "col" }, title)))),
-    el("tbody", {}, all.map((each) => el("tr", {}, el("td", {}, each.name), el("td", { class: "number" }, figure(each.observed)),
-      el("td", { class: "number" }, each.bound === null ? "none" : each.name.startsWith("mistakes") && each.bound >= t ? "says nothing" : figure(each.bound)), el("td", { class: "words" }, each.holds_if))))));
+  const titles = ["of", "observed", "bound", "holds if"].map((title) => el("th", { scope: "col" }, title));
+  const rows = all.map((each) => el("tr", {},
+    el("td", {}, each.name),
+    el("td", { class: "number" }, figure(each.observed)),
+    el("td", { class: "number" }, boundInWords(each, t)),
+    el("td", { class: "words" }, each.holds_if)));
+  return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Certificates" },
+    el("table", {}, el("thead", {}, el("tr", {}, titles)), el("tbody", {}, rows)));
 }

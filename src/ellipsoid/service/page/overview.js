@@ -94,9 +94,9 @@ class ModelCard {
     say(this.kind, best.learner);
     say(this.facts.error, percent(best.error));
     say(this.facts.speed, `${count(best.t)}, ${rate(speed(model))}`);
-    say(this.facts.mistakes, last(best, "bound") === null ? `${count(best.mistakes)}, no bound` : `${count(last(best, "mistakes"))} ≤ ${count(Math.floor(last(best, "bound")))}${last(best, "bound") >= last(best, "t") ? " (says nothing yet)" : ""}`);
+    say(this.facts.mistakes, mistakesAndBound(best));
     say(this.facts.labels, `${brief(model.asked)} asked, ${brief(model.saved)} saved, ${brief(model.answered)} given`);
-    say(this.facts.lag, best.failure ? `stopped: ${best.failure}` : !model.ready ? `rebuilding, ${brief(best.lag)} to go` : behind(model, best) ? `${count(best.lag)} behind` : "up to date");
+    say(this.facts.lag, progress(model, best));
     this.element.classList.toggle("trouble", Boolean(best.failure));
     this.challengers(model, learners.slice(1));
   }
@@ -126,12 +126,35 @@ class ModelCard {
       fill(this.rivals, rivals.map((each, i) => {
         const line = el("span", { class: "key" });
         line.style.setProperty("--of", `var(--curve-${1 + ((i + 1) % 4)})`);
-        const button = may("admin") && el("button", { type: "button", class: "quiet", onclick: () => promote(model.name, each.name, button), "aria-label": `Promote ${each.name} of ${model.name}` }, "promote");
+        const button = may("admin") && el("button", {
+          type: "button",
+          class: "quiet",
+          onclick: () => promote(model.name, each.name, button),
+          "aria-label": `Promote ${each.name} of ${model.name}`,
+        }, "promote");
         return el("li", {}, line, this.rivalTexts[i], " ", button);
       }));
     }
-    rivals.forEach((each, i) => say(this.rivalTexts[i], `${each.name} (${each.learner}) ${percent(each.error)}${behind(model, each) ? `, ${brief(each.lag)} behind` : ""}`));
+    rivals.forEach((each, i) => {
+      const lag = behind(model, each) ? `, ${brief(each.lag)} behind` : "";
+      say(this.rivalTexts[i], `${each.name} (${each.learner}) ${percent(each.error)}${lag}`);
+    });
   }
+}
+
+/** The mistakes of a learner beside their bound. */
+function mistakesAndBound(learner) {
+  const bound = last(learner, "bound");
+  if (bound === null) return `${count(learner.mistakes)}, no bound`;
+  const note = bound >= last(learner, "t") ? " (says nothing yet)" : "";
+  return `${count(last(learner, "mistakes"))} ≤ ${count(Math.floor(bound))}${note}`;
+}
+
+/** How far the champion of a model has come in the journal. */
+function progress(model, best) {
+  if (best.failure) return `stopped: ${best.failure}`;
+  if (!model.ready) return `rebuilding, ${brief(best.lag)} to go`;
+  return behind(model, best) ? `${count(best.lag)} behind` : "up to date";
 }
 
 async function promote(model, learner, button) {

@@ -123,8 +123,10 @@ export class Questions {
     if (!model) return;
     const sent = this.answers.given.length;
     const saved = model.asked + model.saved;
+    const share = saved ? `, ${percent(model.saved / saved)} of ${count(saved)} examples` : "";
     fill(this.facts, el("b", {}, count(sent)), " given here, ", el("b", {}, count(model.answered)), " in all; ",
-      el("b", { class: "saved" }, count(model.saved)), ` labels saved${saved ? `, ${percent(model.saved / saved)} of ${count(saved)} examples` : ""}; ${count(model.waiting)} kept; the model has learned `,
+      el("b", { class: "saved" }, count(model.saved)),
+      ` labels saved${share}; ${count(model.waiting)} kept; the model has learned `,
       el("b", { class: "learned" }, count(champion(model).t)), " examples.");
   }
 
