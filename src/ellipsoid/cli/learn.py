@@ -18,7 +18,7 @@ from .reading import (
     refuse_overwriting,
     refuse_reading_again,
 )
-from .run import Run
+from .run import LearningRun
 from .shards import SHARD_DEFAULTS, is_sharded, learn_shards, refuse_changed, shard_options
 from .startup import import_libraries
 from .summary import show_summary
@@ -99,7 +99,7 @@ def command(**options: Any) -> None:
     model, record = _model(options)
     set_device(model, options["device"])
     _check_task(model, options["task"])
-    run = Run(model, options, _position(options, record), every)
+    run = LearningRun(model, options, _position(options, record), every)
     compile_ahead(model, options["data"][0], run.inputs.options, len(options["classes"] or ()))
     run.learn()
     run.save(final=True)

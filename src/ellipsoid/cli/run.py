@@ -12,7 +12,7 @@ from .summary import parameter_of, support_patterns, typical_entry
 from .terminal import stream_progress
 
 
-class Run:
+class LearningRun:
     """One run: a model, its inputs, and the position reached in them."""
 
     def __init__(
