@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -109,10 +109,6 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
             Certificate("margin", average.low, largest.high, "always, on average over the updates, all of length one"),
         ]
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget everything, then pass over the data until the certificate or ``n_epochs`` says stop."""
-        return super().fit(X, y, sample_weight)
-
     def _make_passes(
         self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None], held: HeldOut | None
     ) -> None:
@@ -132,7 +128,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
                 f"n_epochs={self.n_epochs} passes left a certified gap of {worst:.3g}, above tol={self.tol} of the "
                 "objective; raise n_epochs or tol",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         learner.known_gaps = [float(gap) for gap, _ in found]
 

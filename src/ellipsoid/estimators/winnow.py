@@ -151,10 +151,8 @@ class Winnow(OnlineClassifier):
         U = comparator if learner.constant else comparator[:, 1:]
         if len(learner.labels) == 2 and len(U) == 1:
             U = _two_rows(learner.link, U)
-        off, groups = (
-            rounding_behind_link(sums_of_all(learner), learner.link, 2.0 + learner.width, 0.0),
-            len(learner.link.groups(theta)),
-        )
+        off = rounding_behind_link(sums_of_all(learner), learner.link, 2.0 + learner.width, 0.0)
+        groups = len(learner.link.groups(theta))
         run = multiplicative.Multiplied(
             updates=counted(learner, tallies.UPDATES), eta=rule.size, margin=rule.margin, lost=off.lost,
             growth=Span.about(float(tally[tallies.RADIUS2]), 8) * (1.0 if learner.link.joint else 2.0),

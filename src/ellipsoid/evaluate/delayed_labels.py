@@ -13,7 +13,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import is_regressor
 
-from ellipsoid.estimators.inputs.weights import original_row_numbers, renumbered, weights_of
+from ellipsoid.estimators.inputs.row_numbers import original_row_numbers, renumbered
+from ellipsoid.estimators.inputs.weights import weights_of
 
 
 def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, weight: Any = None, ahead: int = 0) -> Any:

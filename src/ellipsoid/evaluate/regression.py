@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.estimators.inputs.weights import original_row_numbers
+from ellipsoid.estimators.inputs.row_numbers import original_row_numbers
 from ellipsoid.estimators.shell.regression import numbers_of
 
 from .checkpoints import running_sum

@@ -135,6 +135,11 @@ def unseen(known: Labels, labels: NDArray[Any]) -> Iterator[tuple[int, Any]]:
             yield start + row, label
 
 
+def labels_of_codes(known: Iterable[Any], codes: Codes) -> NDArray[Any]:
+    """The labels of indices, None for -1 and for the index of the label that comes next."""
+    return np.asarray(np.array([*known, None], dtype=object)[codes])
+
+
 def cast_labels(predictions: NDArray[Any], kind: Any) -> NDArray[Any]:
     """Predictions in the type of ``classes_``, unless the first is None, as for the first row of all."""
     return predictions if predictions[0] is None else predictions.astype(kind)

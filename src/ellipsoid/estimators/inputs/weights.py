@@ -3,9 +3,7 @@
 A row of weight 0 is left out. Wrong weights are refused, with the number of the row, before anything is learned.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +20,14 @@ from ellipsoid.streams.label_kinds import label_array, plain_label, refuse_maske
 from .checks import new_classes
 from .frames import table_of
 from .labels import cast_labels
-from .rows import InvalidInput, row_indexable
+from .row_numbers import INPUT_ERRORS, renumbered
+from .rows import row_indexable
 
 if TYPE_CHECKING:
     from ..state.learner import Learner
 
 # From here on a float64 no longer counts copies.
 LARGEST_WEIGHT = 2.0**53
-# Only these are raised for bad input, before anything is learned: subclasses may mean that a row contradicts others.
-INPUT_ERRORS = (ValueError, InvalidInput)
 
 
 def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Floats:
@@ -128,33 +125,6 @@ def _refuse_precomputed_kernel(model: Any, weights: Floats) -> None:
         if isinstance(kernel := getattr(each, "kernel", None), str) and kernel == "precomputed":
             raise ValueError(f"row {np.flatnonzero(weights == 0.0)[0]} has weight 0, and its column of a precomputed "
                              "kernel would be there all the same; leave out both")  # fmt: skip
-
-
-def row_numbers_before_dropping(given: Any) -> AbstractContextManager[None]:
-    """A context in which errors name a row by its number among all rows, those of weight 0 included."""
-    return original_row_numbers(
-        lambda: None if np.ndim(given) == 0 else np.flatnonzero(np.asarray(given, dtype=np.float64))
-    )
-
-
-@contextmanager
-def original_row_numbers(rows: Callable[[], Any]) -> Iterator[None]:
-    """A context in which errors about row i of a part name it ``rows()[i]``, its number among all rows."""
-    try:
-        yield
-    except ValueError as error:
-        reworded = renumbered(error, rows())
-        if reworded is error:
-            raise
-        raise reworded from error
-
-
-def renumbered(error: BaseException, rows: Any) -> BaseException:
-    """An error about row i of a part, reworded to name row ``rows[i]``; any other error is returned as it is."""
-    found = re.match(r"row (\d+)\b", str(error))
-    if rows is None or type(error) not in INPUT_ERRORS or found is None or int(found[1]) >= len(rows):
-        return error
-    return type(error)(f"row {rows[int(found[1])]}{str(error)[found.end() :]}")
 
 
 def target_array(model: Any, y: Any) -> NDArray[Any]:

@@ -24,6 +24,7 @@ from ..inputs.checks import LabelArray
 from ..inputs.examples import are_named, is_named, one_row, rows_of
 from ..inputs.frames import frame_rows, refuse_columns, table_of, word_columns
 from ..inputs.labels import Classifier, Codes, cast_labels
+from ..inputs.row_numbers import original_row_numbers, row_numbers_before_dropping
 from ..inputs.rows import RowSource, check_memory, flaw_message
 from ..parameters.declaration import declared
 from ..parameters.shared import OnlineParameters
@@ -86,9 +87,9 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         before = self.__dict__.copy()
         try:
             rows = weights.drop_zero_weights(self, X, y, sample_weight, must_keep_some=True)
-            with weights.row_numbers_before_dropping(sample_weight):
+            with row_numbers_before_dropping(sample_weight):
                 learned, held = hold_out(self, *rows)
-                with weights.original_row_numbers(lambda: held and held.order):
+                with original_row_numbers(lambda: held and held.order):
                     self._fit(*learned, held)
             self.__dict__.pop("stream_", None)  # it belonged to what is forgotten
         except BaseException:
@@ -179,7 +180,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
     ) -> LabelArray:
         """``partial_fit`` that returns for each row what ``predict`` would have returned before the row was learned.
 
-        Averages and votes predict as averages and votes. None where no label was known yet.
+        Averages and votes predict as averages and votes. Where no label was known yet it is None, for a regressor 0.
         """
         return self._learn_predict(X, X, y, classes, sample_weight)
 
@@ -208,7 +209,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
             classes = weights.classes_declared_before(self, classes)
         if are_named(X):
             X, names = rows_of(X, {} if core is None else core.features)
-        with weights.row_numbers_before_dropping(sample_weight):
+        with row_numbers_before_dropping(sample_weight):
             learner, source, labels, known, weight = self._check_call(X, y, classes, weight, bool(watch))
         if core is not None:
             self._note_names(X, reset=False)
@@ -315,11 +316,11 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
 
     def _learned(self) -> Any:
         """The learner; ``NotFittedError`` before it has learned something."""
-        try:
-            return self._core
-        except AttributeError:
-            missing = f"This {type(self).__name__} has learned nothing yet; call fit, partial_fit or learn_one"
-            raise NotFittedError(missing) from None
+        if "_core" not in self.__dict__:
+            raise NotFittedError(
+                f"This {type(self).__name__} has learned nothing yet; call fit, partial_fit or learn_one"
+            )
+        return self._core
 
     def _started_with(self, name: str) -> Any:
         """A parameter as it was when learning started: a value that is set later holds for the next start."""

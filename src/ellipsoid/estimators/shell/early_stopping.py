@@ -14,8 +14,9 @@ from sklearn.utils.validation import _num_samples
 
 from ellipsoid.representation.table_protocol import Floats
 
+from ..inputs.row_numbers import original_row_numbers
 from ..inputs.rows import row_indexable
-from ..inputs.weights import original_row_numbers, weights_for_loop
+from ..inputs.weights import weights_for_loop
 from ..parameters.validation import positive, whole
 
 

@@ -130,15 +130,6 @@ class OnlineRegressor(OnlineClassifier):
         self._pass(X, y, classes, sample_weight=sample_weight)
         return self
 
-    def learn_predict(  # type: ignore[override]
-        self, X: Any, y: ArrayLike, classes: None = None, sample_weight: ArrayLike | None = None
-    ) -> LabelArray:
-        """``partial_fit`` that returns for each row what ``predict`` would have returned before the row was learned.
-
-        The first row of all is predicted as 0. ``classes`` must be None.
-        """
-        return self._learn_predict(X, X, y, classes, sample_weight)
-
     def _cast_predictions(self, predictions: LabelArray) -> LabelArray:
         return predictions.astype(np.float64)
 

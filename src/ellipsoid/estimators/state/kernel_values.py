@@ -29,10 +29,8 @@ def check_values(table: ExpansionTable | KernelTable, source: RowSource) -> None
             check_powers(kernel, source.squared_norms(start, stop), start)
         elif isinstance(kernel, Function):
             # A user's function must be called; a few rows at once cost no more than a few rows of the run.
-            rows, patterns = (
-                source.rows(start, stop),
-                (SparsePatterns if source.sparse else DensePatterns)(source.width),
-            )
+            rows = source.rows(start, stop)
+            patterns = (SparsePatterns if source.sparse else DensePatterns)(source.width)
             for begin in range(0, stop - start, NEIGHBOURS):
                 few = patterns.matrix_of(rows, slice(begin, min(stop - start, begin + NEIGHBOURS)))
                 kernel.values(few, few)

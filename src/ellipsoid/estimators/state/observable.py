@@ -18,12 +18,7 @@ class Observable:
     decision_function: Any
 
     def _learn_observed(
-        self,
-        X: Any,
-        y: ArrayLike,
-        classes: ArrayLike | None,
-        observer: Observer,
-        sample_weight: ArrayLike | None = None,
+        self, X: Any, y: Any, classes: ArrayLike | None, observer: Observer, sample_weight: ArrayLike | None = None
     ) -> None:
         """``partial_fit`` that calls ``observer`` with the scores that every row had before it was learned."""
         self._pass(X, y, classes, watch=observer, sample_weight=sample_weight)

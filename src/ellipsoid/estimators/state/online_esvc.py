@@ -13,6 +13,7 @@ from ellipsoid.representation.linear import ClassMajor
 from ellipsoid.representation.rollback import Marked
 from ellipsoid.representation.table_protocol import Floats
 
+from ..inputs.labels import Codes
 from ..inputs.rows import RowSource
 from .binary_esvm import MOVES, BinaryESVM, BinaryState, Terms
 from .interruption import without_interrupts
@@ -65,14 +66,7 @@ class _Piece:
     """
 
     def __init__(
-        self,
-        learner: "EllipsoidalSVMLearner",
-        parts: Any,
-        order: NDArray[np.int64],
-        codes: NDArray[np.int64],
-        signs: Any,
-        *,
-        silent: bool,
+        self, learner: "EllipsoidalSVMLearner", parts: Any, order: Codes, codes: Codes, signs: Any, *, silent: bool
     ) -> None:
         self.learner, self.parts, self.order, self.signs, self.silent = learner, parts, order, signs, silent
         self.svms = learner.table.svms
@@ -183,13 +177,7 @@ class EllipsoidalSVMLearner(Learner):
         return int(usable[0])
 
     def run(  # type: ignore[override]
-        self,
-        rows: Dense | CSR,
-        ledger: NDArray[np.int64],
-        mode: int,
-        start: int,
-        stop: int,
-        Y: NDArray[np.uint8] = NO_LABELS,
+        self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS
     ) -> None:
         """Let every binary learner learn rows start..stop, then count the rows."""
         order = np.ascontiguousarray(ledger[ORDER, start:stop] if mode == ORDERED else np.arange(start, stop))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ellipsoid.engine import CSR, Dense
 from ellipsoid.engine.tasks import CODES, PAIRED, PLAIN, PREDICTED, PREDICTED_SCORES, WATCHED
 
-from ..inputs.labels import Codes
+from ..inputs.labels import Codes, labels_of_codes
 from ..inputs.rows import RowSource, writable
 from .interruption import without_interrupts
 
@@ -54,11 +54,6 @@ class PendingScores:
         if count := learner.rounds - rounds_before:
             self.observer(learner, np.ascontiguousarray(scores[:, :count].T), codes[:count].copy())
         self.waiting = None
-
-
-def pending_scores(observer: Any) -> Any:
-    """The observer itself if it has the methods of `PendingScores`, else a `PendingScores` for it."""
-    return observer if hasattr(observer, "expect") else PendingScores(observer)
 
 
 class WatchedBlock(NamedTuple):
@@ -115,7 +110,8 @@ class WatchedBlock(NamedTuple):
         if learner.observer is None:
             self.run(begin, end)
             return
-        observer, scores = pending_scores(learner.observer), self.scores()
+        observer: Any = learner.observer if hasattr(learner.observer, "expect") else PendingScores(learner.observer)
+        scores = self.scores()
         codes = (self.ledger.view(np.float64) if learner.numbers else self.ledger)[CODES, self.step - 1 :: self.step]
         for start, stop in [(0, 1), (1, end)] if self.grows_at(begin) else [(begin, end)]:
             own = learner.first_scores[:, np.newaxis] if self.grows_at(start) else scores[:, start:stop]
@@ -168,8 +164,7 @@ class WatchedBlock(NamedTuple):
         """The labels predicted for rows begin..end, or the numbers."""
         if self.learner.numbers:
             return self.scores()[0, begin:end]
-        known = np.array([*self.learner.labels.values, None], dtype=object)
-        return np.asarray(known[self.ledger[PREDICTED, :: self.step][begin:end]])
+        return labels_of_codes(self.learner.labels.values, self.ledger[PREDICTED, :: self.step][begin:end])
 
 
 def watched_block(

@@ -14,10 +14,10 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import LABEL_TYPES
 
-from ..inputs import weights
 from ..inputs.checks import labels_of
 from ..inputs.examples import are_named, is_named, one_row, rows_of
 from ..inputs.labels import cast_labels
+from ..inputs.row_numbers import row_numbers_before_dropping
 from ..inputs.weights import classes_declared_before, declare_classes, drop_zero_weights, weight_argument
 from ..parameters.validation import one_of, positive
 from ..shell.learned_attributes import missing
@@ -101,7 +101,7 @@ class Committee(Observable, MetaLearner):
         trial, council, X = self._fresh(), self._fresh(), indexable(X)
         for member in council.members:
             X_, y_, weight = drop_zero_weights(member, X, y, sample_weight, must_keep_some=True)
-            with weights.row_numbers_before_dropping(sample_weight):
+            with row_numbers_before_dropping(sample_weight):
                 member.fit(X_, y_, **weight_argument(weight))
         labels = labels_of(y_, len(weight) or _count(X_), sets=False)
         order = check_random_state(seed_of(self)).permutation(len(labels))
@@ -139,7 +139,7 @@ class Committee(Observable, MetaLearner):
             X, names = rows_of(X, council.features)
         labels = labels_of(y, _count(X), sets=False)
         observer = watch if callable(watch) else None
-        with weights.row_numbers_before_dropping(sample_weight):
+        with row_numbers_before_dropping(sample_weight):
             labels = self._learn_rows(council, X, labels, classes, weight, shown=shown, names=names, observer=observer)
         return cast_labels(labels, self.classes_.dtype)
 

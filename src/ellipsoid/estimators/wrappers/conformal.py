@@ -122,7 +122,7 @@ class Conformal(ObservingWrapper):
         """Learn rows; the ``answers`` of their observers, one a line, and what ``ask`` answers for rows of weight 0."""
 
         def learn(model: Conformal, _shown: Any, *piece: Any) -> Any:
-            return np.stack(answers(model._observe_rows(*piece)), axis=1)
+            return np.stack(answers(model._learn_rows(*piece)), axis=1)
 
         X = table_of(X)
         rows = X, X, self._checked_targets(y), classes, sample_weight

@@ -24,7 +24,7 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.kernel.threads import threads_for, together
 from ellipsoid.representation.table_protocol import Floats, owning
 
-from ..inputs.labels import Codes, Labels
+from ..inputs.labels import Codes, Labels, labels_of_codes
 from ..inputs.rows import RowSource
 from ..inputs.weights import weight_argument
 from ..shell.base import OnlineClassifier
@@ -286,7 +286,7 @@ class Council:
                 votes = np.stack([ballot.rows(start, stop, known) for ballot in ballots])
                 own = weight[start:stop] if len(weight) else NO_WEIGHTS
                 winners, scores = self.mixture.learn(votes, codes[start:stop], known, own, self.tally)
-                predicted[start:stop] = np.array([*values, None], dtype=object)[winners]
+                predicted[start:stop] = labels_of_codes(values, winners)
                 if observer is not None:
                     self._show(observer, scores, codes[start:stop], known)
             start = stop

@@ -14,7 +14,8 @@ from ellipsoid.streams.label_kinds import LABEL_TYPES
 
 from ..inputs.examples import Encoded, are_named, checked_name, encoded, is_named, one_row, rows_of
 from ..inputs.frames import refuse_columns
-from ..inputs.weights import declare_classes, drop_zero_weights, row_numbers_before_dropping, weight_argument
+from ..inputs.row_numbers import row_numbers_before_dropping
+from ..inputs.weights import drop_zero_weights, weight_argument
 from ..state.interruption import without_interrupts
 from ..state.one_row import of_this_thread
 from ..state.one_thread import one_thread_at_a_time
@@ -77,26 +78,6 @@ class Scaled(Wrapper):
         self._keep(learner, scaler)
         return self
 
-    @one_thread_at_a_time
-    def partial_fit(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """One pass in the given order, as the learner has it; broken off, both know the same rows."""
-        X, y, weight = drop_zero_weights(self._current_learner, X, y, sample_weight)
-        if sample_weight is not None and len(weight) == 0:
-            declare_classes(self, classes)
-            return self
-        with row_numbers_before_dropping(sample_weight):
-            self._learn_rows(X, y, classes, weight)
-        return self
-
-    @one_thread_at_a_time
-    def learn_predict(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> NDArray[Any]:
-        """``partial_fit`` that returns the label predicted for each row before scaler and learner had learned it."""
-        return super().learn_predict(X, y, classes, sample_weight)
-
     def _learn_predict_positive(self, shown: Any, X: Any, y: Any, classes: Any, weight: Floats) -> NDArray[Any]:
         predicted: NDArray[Any] = self._learn_rows(X, y, classes, weight, watch=True)
         return predicted
@@ -126,7 +107,7 @@ class Scaled(Wrapper):
             return False
         core, scaler = self.learner_._core, self.scaler_
         fast.code[0] = fast.index[y]
-        rounds, before = core.rounds, scaler.remember_columns(fast.indices[: fast.ends[1]].copy())
+        rounds, before = core.rounds, scaler.remember(None, fast.indices[: fast.ends[1]].copy())
         try:
             scaler.scale_in_place(fast.data, fast.indices, fast.ends, learn=True)
             learned: bool = fast.learn(*fast.learn_args) == 1

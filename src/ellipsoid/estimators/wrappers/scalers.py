@@ -86,10 +86,6 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Scale one sparse row of known columns, which is learned before if ``learn``."""
         raise NotImplementedError
 
-    def remember_columns(self, columns: Any) -> Any:
-        """What learning a row with these columns is about to change."""
-        return self.n_features_in_
-
     # -- what a subclass gives ---------------------------------------------------------------------------------
 
     def _forget(self, source: RowSource) -> None:
@@ -106,8 +102,8 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Take back what ``state`` gave."""
         self.n_features_in_ = int(scalars["width"])
 
-    def remember(self, X: Any) -> Any:
-        """What ``learn_transform(X)`` is about to change."""
+    def remember(self, X: Any, columns: Any = None) -> Any:
+        """What ``learn_transform(X)`` is about to change, or ``scale_in_place`` of a row with these columns."""
         return self.n_features_in_
 
     def recall(self, before: Any) -> None:
@@ -284,10 +280,6 @@ class StandardStream(Scaler):
         args = (data, indices, ends, self._moments, float(self.n_samples_seen_), learn, data, NOTHING[0])
         self.n_samples_seen_ = int(_scale_sparse_row()(*args))
 
-    def remember_columns(self, columns: Any) -> Any:
-        """What learning a row with these columns is about to change."""
-        return self.n_features_in_, self.n_samples_seen_, self._moments, columns, self._moments[:, columns].copy()
-
     def _reserve(self, width: int) -> None:
         """Room for more columns; it doubles, so that names that come one by one do not copy all before them."""
         if not self._moments.flags.writeable:
@@ -300,14 +292,15 @@ class StandardStream(Scaler):
             self._moments = wider
         self.n_features_in_ = max(self.n_features_in_, width)
 
-    def remember(self, X: Any) -> Any:
-        """What ``learn_transform(X)`` is about to change; of a sparse row that is little."""
+    def remember(self, X: Any, columns: Any = None) -> Any:
+        """What ``learn_transform(X)`` is about to change, or ``scale_in_place`` of a row with these columns."""
         width = self.n_features_in_
-        columns: Any = slice(width)
-        if sp.issparse(X) and X.format == "csr":
-            # Whether all of them are columns is for the pass to say.
-            columns = np.unique(X.indices[(X.indices >= 0) & (X.indices < width)])
-        return self.remember_columns(columns)
+        if columns is None:
+            columns = slice(width)
+            if sp.issparse(X) and X.format == "csr":
+                # Whether all of them are columns is for the pass to say.
+                columns = np.unique(X.indices[(X.indices >= 0) & (X.indices < width)])
+        return width, self.n_samples_seen_, self._moments, columns, self._moments[:, columns].copy()
 
     def recall(self, before: Any) -> None:
         """Undo it."""

@@ -12,18 +12,19 @@ from ellipsoid.certificates import Certificate
 from ellipsoid.representation.table_protocol import Floats
 
 from ..files import saving
-from ..inputs.labels import Classifier, cast_labels
+from ..inputs.labels import Classifier, cast_labels, labels_of_codes
+from ..inputs.row_numbers import row_numbers_before_dropping
 from ..inputs.rows import checked_csr
 from ..inputs.weights import (
     declare_classes,
     drop_zero_weights,
     learn_predict_any_weight,
     one_weight,
-    row_numbers_before_dropping,
     target_array,
     weight_argument,
 )
 from ..shell.learned_attributes import missing
+from ..state.one_thread import one_thread_at_a_time
 
 
 def seed_of(model: Any) -> Any:
@@ -51,6 +52,7 @@ class MetaLearner(Classifier, MetaEstimatorMixin, BaseEstimator):
     _learn_predict_positive: Any
     random_state: Any
 
+    @one_thread_at_a_time
     def learn_predict(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[Any]:
@@ -110,6 +112,23 @@ class Wrapper(MetaLearner):
     def _current_learner(self) -> Any:
         """The learner of the run, or before there is one that which will begin it: ``learner`` may be set meanwhile."""
         return self.__dict__.get("learner_", self.learner)
+
+    @one_thread_at_a_time
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """One pass in the given order; broken off, the learner and what learns beside it know the same rows."""
+        X, y, weight = drop_zero_weights(self._current_learner, X, self._checked_targets(y), sample_weight)
+        if sample_weight is None or len(weight):
+            with row_numbers_before_dropping(sample_weight):
+                self._learn_rows(X, y, classes, weight)
+        else:
+            declare_classes(self, classes)
+        return self
+
+    def _learn_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> Any:
+        """Learn rows whose weights are positive; no weights mean that each is 1."""
+        raise NotImplementedError
 
     def _seeded(self) -> Any:
         """A new learner, with the seed that it is to have."""
@@ -201,33 +220,21 @@ class ObservingWrapper(Wrapper):
     def _end_fit(self, learner: Any, companion: Any, X: Any) -> None:
         """Tell the companion of ``fit`` what it must know of the learner that has made all passes."""
 
-    def partial_fit(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """One pass in the given order; broken off, the learner and what learns beside it know the same rows."""
-        X, y, weight = drop_zero_weights(self._current_learner, X, self._checked_targets(y), sample_weight)
-        if sample_weight is None or len(weight):
-            with row_numbers_before_dropping(sample_weight):
-                self._observe_rows(X, y, classes, weight)
-        else:
-            declare_classes(self, classes)
-        return self
-
     def _learn_predict_positive(self, shown: Any, X: Any, y: Any, classes: Any, weight: Floats) -> NDArray[Any]:
-        predicted = np.concatenate(self._observe_rows(X, y, classes, weight).predicted)
+        predicted = np.concatenate(self._learn_rows(X, y, classes, weight).predicted)
         return predicted if is_regressor(self._current_learner) else self._labels_of(predicted)
 
     def _labels_of(self, codes: NDArray[np.int64]) -> NDArray[Any]:
         """The labels of indices, None for -1."""
         known = getattr(self, "classes_", np.zeros(0, dtype=object))
-        return cast_labels(np.array([*known.tolist(), None], dtype=object)[codes], known.dtype)
+        return cast_labels(labels_of_codes(known.tolist(), codes), known.dtype)
 
     def _learn_example(self, x: Any, y: Any, weight: float) -> None:
         if isinstance(y, np.ndarray | list | tuple):
             raise ValueError(f"y must be one {self._target}, got {y!r}")
         self._observe(lambda learner, observer: learner._learn_one_observed(x, y, observer, weight))
 
-    def _observe_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> Any:
+    def _learn_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> Any:
         """Let the learner learn rows; returns what has watched it."""
         return self._observe(
             lambda learner, observer: learner._learn_observed(X, y, classes, observer, **weight_argument(weight))
