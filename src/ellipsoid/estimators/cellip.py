@@ -48,7 +48,6 @@ class DriftingLearner(CutBySlabs, VersionSpaceLearner):
     learn_new_label = Learner.learn_new_label
 
     def add_label(self, label: Any) -> None:
-        """Add one of two labels."""
         if len(self.labels) == 2:
             raise ValueError(f"the label {label!r} is the third: a version space that drifts is one of two labels")
         super().add_label(label)
@@ -230,7 +229,7 @@ class CELLIP(VersionSpaceAttributes, EllipsoidalClassifier):
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         if isinstance(learner.table, SlabTable):
-            return []  # nothing bounds the mistakes against a truth that never stands still
+            return []  # nothing bounds the mistakes against a truth that moves all the time
         assert isinstance(learner, VersionSpaceLearner)
         start, radius, threshold = learner.start, learner.start.radius, learner.rule.threshold
         table, numbers, tally = learner.table, learner.table.numbers, learner.tally

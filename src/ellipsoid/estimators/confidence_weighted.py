@@ -51,7 +51,7 @@ class ConfidenceWeighted(ConfidenceClassifier):
     ----------
     variant : {"stdev", "variance"}
         The margin is measured in deviations, which is the probability; or in variances, the first published form, which
-        is that only where the variance is 1, and which feels the unit of the rows.
+        is that only where the variance is 1, and which depends on the unit of the rows.
 
     Examples
     --------

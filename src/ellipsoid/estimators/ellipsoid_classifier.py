@@ -36,7 +36,6 @@ class CopiesLearner(Learner):
         self.heads, self.form = heads, form
 
     def new_table(self, by_class: bool) -> CopiesTable:
-        """Weights and metrics of every copy."""
         return CopiesTable(copies=len(self.rule.settings), heads=self.heads, form=self.form)
 
     def by_class(self, source: Any, classes: int = 0) -> bool:
@@ -54,13 +53,12 @@ class CopiesLearner(Learner):
         without_interrupts(count)
 
     def finish(self) -> None:
-        """Let that clock show the rows that were counted, if the count was broken off before it did."""
+        """Set that clock to the rows that were counted, if the count was interrupted before it did."""
         super().finish()
         if self.knows_one_label:
             self.table.shared[slots.COPY_ROUNDS] = self.rounds
 
     def stored_width(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], functions: int) -> int:
-        """The number of features of a file, whose shapes are checked before any memory is asked for."""
         columns = arrays["M"].shape[0]
         if columns < 1 or arrays["W"].shape != (2 * len(self.rule.settings) * functions, columns):
             raise ValueError("its arrays have wrong shapes")

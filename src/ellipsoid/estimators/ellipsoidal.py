@@ -54,14 +54,13 @@ class EllipsoidLearner(Learner):
         return not source.sparse
 
     def new_table(self, by_class: bool) -> EllipsoidTable:
-        """Linear weights with an ellipsoid around them."""
         forced = self.table_options["form"]
         linear = LinearTable(by_class=by_class or forced is not None, average=self.average)
         return EllipsoidTable(linear, constant=self.constant != 0.0, **self.table_options)
 
     @property
     def learns_single_rows(self) -> bool:
-        """A rule that halts wants to be looked after, row by row."""
+        """Not by a rule that halts: the version space must be looked at after each row."""
         return super().learns_single_rows and not self.halts
 
     def learn_new_label(self, rows: Any, ledger: Any, mode: int, row: int) -> None:
@@ -75,12 +74,10 @@ class EllipsoidLearner(Learner):
         super().count_rows(ledger, mode, start, stop)
 
     def scalars(self) -> dict[str, Any]:
-        """What a model file must hold beside arrays and labels."""
         # The seed is drawn when learning starts; what follows must not depend on whether a file lies between.
         return {**super().scalars(), "form": self.table.form_name, "seed": getattr(self.rule, "seed", 0)}
 
     def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back the representation."""
         self.table.check(arrays, scalars["form"])
         self.table.restore(arrays, scalars["form"])
         self.restore_seed(scalars)
@@ -118,7 +115,7 @@ class KernelLearner(DeviceLearner, EllipsoidLearner):
 
     @property
     def learns_single_rows(self) -> bool:
-        """On a device rows come in blocks, be they of one row."""
+        """Not on a device, which gets every row in a block."""
         return super().learns_single_rows and self.table.device is None
 
     def run(
@@ -165,7 +162,6 @@ class KernelLearner(DeviceLearner, EllipsoidLearner):
             without_interrupts(go_on)
 
     def decision(self, source: RowSource) -> NDArray[np.float64]:
-        """Scores of every row, one column for two classes."""
         table = self.table
         if table.device is None:
             return super().decision(source)
@@ -181,19 +177,16 @@ class KernelLearner(DeviceLearner, EllipsoidLearner):
                 yield self.table.block(rows, slice(start, min(last - first, start + SCORED_AHEAD_ON_DEVICE)))
 
     def new_table(self, by_class: bool) -> KernelTable:  # type: ignore[override]
-        """A kernel expansion with an ellipsoid around it."""
         return KernelTable(
             self.table_options["kernel"], columns=self.table_options["columns"], average=self.average,
             constant=self.constant * self.constant,
         )  # fmt: skip
 
     def stored_width(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], functions: int) -> int:
-        """The number of features of a file, whose shapes are checked before any memory is asked for."""
         KernelTable.check(arrays, functions)
         return int(arrays["SV"].shape[1] - 1)
 
     def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back the representation, and the seed of a rule that asks for labels at random."""
         self.table.restore(arrays)
         self.restore_seed(scalars)
 

@@ -30,15 +30,13 @@ class SlabLearner(CutBySlabs, NumberLearner):
 
     @property
     def learns_single_rows(self) -> bool:
-        """A rule that halts wants to be looked after, row by row."""
+        """Not by a rule that halts: the ellipsoid must be looked at after each row."""
         return bool(self.rule.policy < cellip.RESTART)
 
     def scalars(self) -> dict[str, Any]:
-        """What a model file must hold beside arrays."""
         return {**super().scalars(), "form": self.table.form_name}  # type: ignore[attr-defined]
 
     def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back the representation."""
         self.table.check(arrays, scalars["form"])  # type: ignore[attr-defined]
         self.table.restore(arrays)
 
@@ -49,7 +47,7 @@ class IntervalRegressor(VersionSpaceAttributes, OnlineRegressor):
 
     Assumed: some u with ``|u|`` <= ``radius`` has ``|y - <u, x>|`` <= ``noise`` on every row; with a ``drift``, one
     that moves by so much at the most from row to row. Then every interval of ``predict_interval`` holds its number:
-    each of them, also of rows that an enemy has chosen. Where rows contradict the assumption, that is proved, see
+    each of them, also of rows that an adversary has chosen. Where rows contradict the assumption, that is proved, see
     ``infeasible_round_`` and ``changes_``. Nothing is assumed of how rows or noise are distributed.
 
     Intervals widen with the number of features: with ten they may be twice as wide as the noise, with twenty three
@@ -72,7 +70,7 @@ class IntervalRegressor(VersionSpaceAttributes, OnlineRegressor):
     >>> from ellipsoid import IntervalRegressor, datasets
     >>> X, y = datasets.stream("walk", rows=500)
     >>> model = IntervalRegressor(noise=0.1, drift=0.005, fit_intercept=False)
-    >>> told, low, high = model.learn_predict_interval(X, y)
+    >>> predicted, low, high = model.learn_predict_interval(X, y)
     >>> bool(((low <= y) & (y <= high)).all()), model.infeasible_
     (True, 0)
 

@@ -112,7 +112,6 @@ class WindowLearner(Windowed):
         return not source.sparse
 
     def new_table(self, by_class: bool) -> WindowTable:
-        """Linear weights, and a window of examples."""
         linear = LinearTable(by_class=by_class, average=self.average)
         return WindowTable(linear, window=self.window, constant=self.constant, cap=self.rule.cap)
 

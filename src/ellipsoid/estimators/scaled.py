@@ -31,7 +31,7 @@ class ROMMA(ScaledClassifier):
     """Relaxed online maximum margin: the shortest weights that satisfy this example and what the last ones stood for.
 
     For data that some hypothesis separates. On others the weights grow without end (they are kept in ever larger units,
-    which no prediction feels), and examples that contradict all weights at once are skipped, see ``skipped_``.
+    which changes no prediction), and examples that contradict all weights at once are skipped, see ``skipped_``.
 
     Parameters
     ----------

@@ -70,14 +70,12 @@ class LinearGaussianLearner(GaussianLearner):
         return self.form is None and functions * (width + (self.constant != 0.0)) > LARGEST_WHOLE
 
     def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
-        """Make room for rows of this width and so many classes."""
         functions = max(1, self.scores, classes if classes > 2 else 1)
         if self._outgrows(functions, max(self.width, width)):
             self._take_diagonal()
         super().open(width, by_class=by_class, classes=classes)
 
     def add_label(self, label: Any) -> None:
-        """Add a class."""
         if self._outgrows(self.functions(len(self.labels) + 1), self.width):
             self._take_diagonal()
         super().add_label(label)
@@ -90,7 +88,6 @@ class LinearGaussianLearner(GaussianLearner):
             self.fast = self.named = self._predictor = None
 
     def new_table(self, by_class: bool) -> GaussianTable | DiagonalTable:  # type: ignore[override]
-        """Weights with a covariance."""
         form, constant = self.chosen, self.constant != 0.0
         by_class = by_class if form == "diagonal" else form != "sparse"
         linear = LinearTable(by_class=by_class, average=self.average)
@@ -110,7 +107,6 @@ class KernelGaussianLearner(GaussianLearner, KernelLearner):
     """The same in the feature space of a kernel, where the Gram form keeps the covariance."""
 
     def new_table(self, by_class: bool) -> KernelTable:  # type: ignore[override]
-        """A kernel expansion with a covariance."""
         table = super().new_table(by_class)
         table.numbers[slots.RESOLUTION], table.numbers[slots.FACTORED] = slots.COARSE_RESOLUTION, 1.0
         return table
@@ -169,7 +165,7 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
         )  # fmt: skip
 
     def _table_now(self, name: str) -> Any:
-        """The table, with the rounds since its last update made up for."""
+        """The table, with the drift of the rounds since its last update."""
         core = self._fitted(name)
         walks = isinstance(core.table, DriftTable | DriftDiagonalTable)
         return core.table.at(core.rounds) if walks else core.table

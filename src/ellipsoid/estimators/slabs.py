@@ -38,7 +38,6 @@ class CutBySlabs(Learner):
             check_memory((1 + source.width) ** 2, f"the ellipsoid of {source.width} features")
 
     def new_table(self, by_class: bool) -> Any:
-        """Weights in the ellipsoid of the rule."""
         rule, linear = self.rule, LinearTable(by_class=True, average=False)
         return SlabTable(
             linear, part=Slab, constant=self.constant != 0.0, radius=rule.radius, drift=rule.drift,

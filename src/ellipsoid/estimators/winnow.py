@@ -50,7 +50,6 @@ class WinnowLearner(Learner):
         return labels
 
     def new_table(self, by_class: bool) -> LinkTable:
-        """Exponents behind the normalised exponential."""
         return LinkTable(self.link, average=self.average, constant=self.constant != 0.0)
 
     def task(self, ledger: Any, mode: int = PLAIN, Y: NDArray[np.uint8] = NO_LABELS) -> Multiclass:
@@ -178,7 +177,7 @@ def _two_rows(link: Link, w: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.vstack([-0.5 * w, 0.5 * w])
     rows = np.vstack([np.maximum(-w, 0.0), np.maximum(w, 0.0)])
     if not link.joint:
-        # Row sums must agree: what one row lacks is spread over both alike, which no score can feel.
+        # Row sums must agree: what one row lacks is spread over both alike, which changes no score.
         sums = rows.sum(axis=1, keepdims=True)
         rows = rows + (sums.max() - sums) / rows.shape[1] if sums[0] != sums[1] else rows
     return rows

@@ -90,7 +90,7 @@ def _described(model: Any) -> tuple[dict[str, Any], StoredArrays]:
 def _describe_scaled(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     header, arrays = describe(model.learner_)
     following, started = model._seeded(), params_as_json(model.learner_._core.started)
-    # The parameters of another learner stand in `next`.
+    # The parameters of another learner are in `next`.
     same = type(following) is type(model.learner_)
     params = params_as_json((following if same else model.learner_).get_params(deep=False))
     scalars, parts = model.scaler_.state()

@@ -112,7 +112,7 @@ def refuse_unknown(learner: "Learner", known: list[Any], labels: LabelArray, clo
 
 
 def rows_that_fit(source: RowSource, core: "Learner | None", name: str, *, growing: bool, learning: bool) -> RowSource:
-    """Rows of a width that a learner takes, or ``ValueError``; for prediction without the features it never met."""
+    """Rows of a width that a learner takes, or ``ValueError``; for prediction without features that are not known."""
     if source.n == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
     # Sparse rows may begin without a feature: the first of a stream of dicts may be a text without words.

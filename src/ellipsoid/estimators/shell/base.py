@@ -317,9 +317,8 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
     def _learned(self) -> Any:
         """The learner; ``NotFittedError`` before it has learned something."""
         if "_core" not in self.__dict__:
-            raise NotFittedError(
-                f"This {type(self).__name__} has learned nothing yet; call fit, partial_fit or learn_one"
-            )
+            kind = type(self).__name__
+            raise NotFittedError(f"This {kind} has learned nothing yet; call fit, partial_fit or learn_one")
         return self._core
 
     def _started_with(self, name: str) -> Any:

@@ -163,17 +163,13 @@ class ExpansionLearner(DeviceLearner):
                 if mode == WATCHED:
                     ledger[PREDICTED:, picks] = small[PREDICTED:]
             except BaseException:
-                self.take_back(mark)
+                if self.budget is None:
+                    mark.bring_back(self)
+                else:
+                    self.undo(mark)  # updates up to the last completed one stay
                 raise
             coming = following
             begin, end = end, min(stop, end + size)
-
-    def take_back(self, mark: LearnerMark) -> None:
-        """Undo a block; with a budget its updates up to the last completed one stay."""
-        if self.budget is None:
-            mark.bring_back(self)
-        else:
-            self.undo(mark)
 
     def look_ahead(self, block: Block) -> Lookahead:
         """The scores and Gram matrix of rows for the loop; with a budget scores are made later."""

@@ -209,7 +209,6 @@ class _CalibrationObserver:
             self.predicted.append(np.full(len(codes), known - 1))
 
     def deliver(self) -> None:
-        """Learn the rows."""
         if self.companion.expected is not None:
             self.predicted.append(self.companion.settle().argmax(axis=1))
 

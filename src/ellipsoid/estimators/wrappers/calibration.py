@@ -194,7 +194,7 @@ class Calibration:
             self.spread[MEAN_SPREAD] = mean
 
     def restore(self, table: Floats, spread: Floats, labels: int) -> None:
-        """Take back what a file holds."""
+        """Restore what a file holds."""
         if table.shape != (3, 1 + labels) or spread.shape != self.spread.shape or (spread < 0.0).any():
             raise ValueError("its calibration has the wrong shape")
         if not FLATTEST <= table[PARAMETERS, 0] <= STEEPEST or (table[CURVATURE] < 0.0).any():

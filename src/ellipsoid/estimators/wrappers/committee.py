@@ -39,7 +39,7 @@ class Committee(Observable, MetaLearner):
     switches k times, for every k: ``certificates`` puts the numbers of the run into that bound. All members learn every
     row, in one pass, side by side on as many threads as BLAS may use.
 
-    Members of the default family want features of about one size: ``Scaled(Committee())`` scales for all at once.
+    Members of the default family need features of about one size: ``Scaled(Committee())`` scales for all at once.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Committee(Observable, MetaLearner):
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """One pass in the given order; broken off, members and weights know the same rows, the first ``t_``."""
+        """One pass in the given order; if interrupted, members and weights know the same rows, the first ``t_``."""
         self._pass(X, y, classes, sample_weight=sample_weight)
         return self
 
@@ -147,7 +147,7 @@ class Committee(Observable, MetaLearner):
         self, council: Council, X: Any, y: NDArray[Any], classes: Any, weight: Floats, *, shown: Any = None,
         names: Any = None, observer: Observer | None = None,
     ) -> NDArray[Any]:  # fmt: skip
-        """Learn rows block by block; what was learned is kept, also where it is broken off."""
+        """Learn rows block by block; what was learned is kept, also if it is interrupted."""
         shown = None if shown is None else indexable(shown)
         if not are_named(X):
             council.check_call(X, y, classes, weight)

@@ -23,8 +23,8 @@ class Conformal(ObservingWrapper):
 
     Each set is made before its label is known, from how badly the last rows fitted; after every miss sets become
     larger, after every hit smaller. So the share of misses comes to ``miscoverage`` whatever the stream does, also one
-    that changes, or was made by an enemy: ``certificates`` says how near it must be by now. That is a statement about
-    the long run. ``CELLIP.certain`` is one about a single row, under an assumption.
+    that changes, or was made by an adversary: ``certificates`` says how near it must be so far. That is a statement
+    about the long run. ``CELLIP.certain`` is one about a single row, under an assumption.
 
     Rows with a set of one label are those to act on; a set of two or more is a reason to abstain, and an empty one a
     row that looks like none before. A row that brings a new label is not judged: no set could have held it.

@@ -125,7 +125,7 @@ class Conformity:
         return {"recent": self.recent, "counts": self.numbers}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what a file holds, or raise ``ValueError``."""
+        """Restore what a file holds, or raise ``ValueError``."""
         recent, numbers = arrays["recent"], arrays["counts"]
         if recent.shape != self.recent.shape or numbers.shape != self.numbers.shape:
             raise ValueError("what its sets have learned has the wrong shape")

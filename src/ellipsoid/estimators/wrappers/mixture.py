@@ -258,7 +258,7 @@ class Mixture:
         return {"weights": self.weights, "sums": self.sums, "best": self.best, "counts": self.numbers}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what a file holds, or raise ``ValueError``."""
+        """Restore what a file holds, or raise ``ValueError``."""
         for name, own in self.state().items():
             array = arrays[name]
             if array.shape != own.shape or array.dtype != own.dtype or (array < 0.0).any():

@@ -66,12 +66,12 @@ class Scaled(Wrapper):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, learn the scale of all rows, then make the learner's passes over them.
 
-        Weights are the learner's: a row of any weight but 0 counts once for the scale.
+        Weights are for the learner: for the scale each row counts once, unless its weight is 0.
         """
         learner, scaler = self._fresh()
         X, y, weight = drop_zero_weights(learner, X, y, sample_weight, must_keep_some=True)
         X, names = rows_of(X, {}) if are_named(X) else (X, None)
-        # Labels and widths are the learner's to judge, before anything is forgotten.
+        # The learner checks labels and widths before anything is forgotten.
         with row_numbers_before_dropping(sample_weight):
             learner.fit(scaler.fit(X).scaled(X), y, **weight_argument(weight))
         learner._core.name(names)

@@ -26,12 +26,12 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     grow_features: bool
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Forget everything, then learn from the rows of X; y is not looked at."""
+        """Forget everything, then learn from the rows of X; y is ignored."""
         self._run(self._opened(X, first=True), learn=True, write=False)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from the rows of X in addition to those before; y is not looked at."""
+        """Learn from the rows of X in addition to those before; y is ignored."""
         self._run(self._opened(X), learn=True, write=False)
         return self
 
@@ -79,7 +79,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @property
     def scales_in_place(self) -> bool:
-        """Can a sparse row be scaled where it lies?"""
+        """Can a sparse row be scaled in place?"""
         return True
 
     def scale_in_place(self, data: Any, indices: Any, ends: Any, learn: bool) -> None:
@@ -99,7 +99,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return {"width": self.n_features_in_}, {}
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what ``state`` gave."""
+        """Restore what ``state`` returned."""
         self.n_features_in_ = int(scalars["width"])
 
     def remember(self, X: Any, columns: Any = None) -> Any:
@@ -107,7 +107,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.n_features_in_
 
     def recall(self, before: Any) -> None:
-        """Undo it."""
+        """Undo the change before which ``remember`` returned this."""
         self.n_features_in_ = before
 
     def again(self, X: Any, count: int) -> None:
@@ -232,7 +232,6 @@ class StandardStream(Scaler):
         return source
 
     def learn_transform_both(self, X: Any, named: bool = False) -> tuple[Any, Any]:
-        """``learn_transform``, and before it each row as ``transform`` would have scaled it before it was learned."""
         known = getattr(self, "n_features_in_", 0 if named else None)
         source = self._opened(X)
         all_rows: Any = source.rows(0, source.n if source.sparse else 0)
@@ -242,8 +241,8 @@ class StandardStream(Scaler):
             return early, rows
         seen = sp.csr_matrix((early, rows.indices, rows.indptr), shape=rows.shape)
         if known not in (None, self.n_features_in_):
-            met: Any = RowSource(seen, 0.0).without_new_features(known, named).rows(0, source.n)
-            seen = sp.csr_matrix((met.data, met.indices, met.indptr), shape=rows.shape)
+            old: Any = RowSource(seen, 0.0).without_new_features(known, named).rows(0, source.n)
+            seen = sp.csr_matrix((old.data, old.indices, old.indptr), shape=rows.shape)
         return seen, rows
 
     def _run(self, source: RowSource, learn: bool, write: bool, early: Any = None) -> Any:
@@ -272,16 +271,15 @@ class StandardStream(Scaler):
 
     @property
     def scales_in_place(self) -> bool:
-        """Can a sparse row be scaled where it lies? Not where means are subtracted, nor where the table is a file's."""
+        """Not if means are subtracted, nor if the table belongs to a file."""
         return not self._centre and bool(self._moments.flags.writeable)
 
     def scale_in_place(self, data: Any, indices: Any, ends: Any, learn: bool) -> None:
-        """Scale one sparse row of known columns, which is learned before if ``learn``."""
         args = (data, indices, ends, self._moments, float(self.n_samples_seen_), learn, data, NOTHING[0])
         self.n_samples_seen_ = int(_scale_sparse_row()(*args))
 
     def _reserve(self, width: int) -> None:
-        """Room for more columns; it doubles, so that names that come one by one do not copy all before them."""
+        """Make room for more columns: it doubles, so that few of the names that come one by one cause a copy."""
         if not self._moments.flags.writeable:
             self._moments = self._moments.copy()
         if width > self._moments.shape[1]:
@@ -293,30 +291,26 @@ class StandardStream(Scaler):
         self.n_features_in_ = max(self.n_features_in_, width)
 
     def remember(self, X: Any, columns: Any = None) -> Any:
-        """What ``learn_transform(X)`` is about to change, or ``scale_in_place`` of a row with these columns."""
         width = self.n_features_in_
         if columns is None:
             columns = slice(width)
             if sp.issparse(X) and X.format == "csr":
-                # Whether all of them are columns is for the pass to say.
+                # Indices that are no columns are refused later.
                 columns = np.unique(X.indices[(X.indices >= 0) & (X.indices < width)])
         return width, self.n_samples_seen_, self._moments, columns, self._moments[:, columns].copy()
 
     def recall(self, before: Any) -> None:
-        """Undo it."""
         self.n_features_in_, self.n_samples_seen_, moments, columns, values = before
-        if self._moments is moments and moments.flags.writeable:  # otherwise it has not come to learning
+        if self._moments is moments and moments.flags.writeable:  # otherwise nothing was learned
             moments[:, self.n_features_in_ :] = 0.0
             moments[:, columns] = values
         self._moments = moments  # a wider table took its place before anything was written
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
-        """Scalars and arrays of a model file."""
         scalars = {"width": self.n_features_in_, "rows": self.n_samples_seen_, "centre": self._centre}
         return scalars, {"moments": self._used().copy()}
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what ``state`` gave."""
         table, rows = arrays["moments"], int(scalars["rows"])
         if table.shape != (3, int(scalars["width"])) or rows < 0:
             raise ValueError("its moments have the wrong shape")
@@ -351,7 +345,6 @@ class UnitNorm(Scaler):
         self.grow_features = grow_features
 
     def scale_in_place(self, data: Any, indices: Any, ends: Any, learn: bool) -> None:
-        """Scale one sparse row."""
         _unit_row()(data, ends.astype(np.int64), data)
 
     def _run(self, source: RowSource, learn: bool, write: bool) -> Any:

@@ -117,7 +117,7 @@ class Wrapper(MetaLearner):
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """One pass in the given order; broken off, the learner and what learns beside it know the same rows."""
+        """One pass in the given order; if interrupted, the learner and what learns beside it know the same rows."""
         X, y, weight = drop_zero_weights(self._current_learner, X, self._checked_targets(y), sample_weight)
         if sample_weight is None or len(weight):
             with row_numbers_before_dropping(sample_weight):
