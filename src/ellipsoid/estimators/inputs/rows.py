@@ -240,7 +240,9 @@ def checked_csr(X: Any) -> Any:
 
 def row_indexable(X: Any) -> Any:
     """The same rows in a form that can be indexed by row numbers."""
-    return checked_csr(X) if sp.issparse(X) else X
+    if sp.issparse(X):
+        return checked_csr(X)
+    return X if isinstance(X, np.ndarray | list | tuple) or hasattr(X, "columns") else np.asarray(X)
 
 
 def _canonical(X: Any) -> Any:

@@ -18,6 +18,7 @@ from ..inputs.checks import labels_of
 from ..inputs.examples import are_named, is_named, one_row, rows_of
 from ..inputs.labels import cast_labels
 from ..inputs.row_numbers import row_numbers_before_dropping
+from ..inputs.rows import row_indexable
 from ..inputs.weights import classes_declared_before, declare_classes, drop_zero_weights, weight_argument
 from ..parameters.validation import one_of, positive
 from ..shell.learned_attributes import missing
@@ -28,7 +29,7 @@ from ..state.one_thread import one_thread_at_a_time
 from ..state.predict_then_learn import Observer
 from .council import Council, default_family
 from .mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
-from .wrapper import MetaLearner, indexable, score_matrix, seed_of
+from .wrapper import MetaLearner, score_matrix, seed_of
 
 
 class Committee(Observable, MetaLearner):
@@ -98,7 +99,7 @@ class Committee(Observable, MetaLearner):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, let each member make its own passes, and weigh them by a pass of copies before."""
-        trial, council, X = self._fresh(), self._fresh(), indexable(X)
+        trial, council, X = self._fresh(), self._fresh(), row_indexable(X)
         for member in council.members:
             X_, y_, weight = drop_zero_weights(member, X, y, sample_weight, must_keep_some=True)
             with row_numbers_before_dropping(sample_weight):
@@ -128,7 +129,7 @@ class Committee(Observable, MetaLearner):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool | Observer = False, shown: Any = None,
         names: dict[Any, int] | None = None, sample_weight: Any = None,
     ) -> NDArray[Any]:  # fmt: skip
-        X, y, weight = drop_zero_weights(self, indexable(X), y, sample_weight)
+        X, y, weight = drop_zero_weights(self, row_indexable(X), y, sample_weight)
         if sample_weight is not None and len(weight) == 0:
             declare_classes(self, classes)
             return np.empty(0)
@@ -148,7 +149,7 @@ class Committee(Observable, MetaLearner):
         names: Any = None, observer: Observer | None = None,
     ) -> NDArray[Any]:  # fmt: skip
         """Learn rows block by block; what was learned is kept, also if it is interrupted."""
-        shown = None if shown is None else indexable(shown)
+        shown = None if shown is None else row_indexable(shown)
         if not are_named(X):
             council.check_call(X, y, classes, weight)
         predicted, before = np.empty(len(y), dtype=object), council.rounds

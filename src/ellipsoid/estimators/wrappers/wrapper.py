@@ -14,7 +14,7 @@ from ellipsoid.representation.table_protocol import Floats
 from ..files import saving
 from ..inputs.labels import Classifier, cast_labels, labels_of_codes
 from ..inputs.row_numbers import row_numbers_before_dropping
-from ..inputs.rows import checked_csr
+from ..inputs.rows import row_indexable
 from ..inputs.weights import (
     declare_classes,
     drop_zero_weights,
@@ -36,13 +36,6 @@ def seed_of(model: Any) -> Any:
 def score_matrix(scores: Floats) -> Floats:
     """Scores as a matrix with a line for each row, also where each row has a single score."""
     return np.ascontiguousarray(scores.reshape(len(scores), -1))
-
-
-def indexable(X: Any) -> Any:
-    """Rows of which some can be taken by their numbers."""
-    if hasattr(X, "tocsr"):
-        return checked_csr(X)
-    return X if isinstance(X, np.ndarray | list | tuple) or hasattr(X, "columns") else np.asarray(X)
 
 
 class MetaLearner(Classifier, MetaEstimatorMixin, BaseEstimator):
@@ -207,7 +200,7 @@ class ObservingWrapper(Wrapper):
         targets = target_array(learner, y)
         order = self._trial_order(learner, len(targets))
         trial._learn_observed(
-            _safe_indexing(indexable(X), order),
+            _safe_indexing(row_indexable(X), order),
             targets[order],
             None if is_regressor(learner) else learner.classes_,
             self._new_observer(companion),
