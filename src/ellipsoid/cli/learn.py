@@ -84,11 +84,16 @@ def command(**options: Any) -> None:
     if options["checkpoint"] and options["target"] and realpath(options["checkpoint"]) == realpath(options["target"]):
         raise click.UsageError("--save would overwrite the last --checkpoint: name another file.")
     import_libraries()
+    from ellipsoid.streams.atomic import check_folder
+
     if options["plot"]:
         from ellipsoid.report.plots import need_matplotlib
 
         need_matplotlib()
-    _check_folders(options)
+    for name in ("target", "plot", "checkpoint"):
+        # A file that could not be written is refused before anything is learned.
+        if options[name]:
+            check_folder(options[name])
     if is_sharded(options):
         refuse_missing([options["validate"]])
         chosen = _new_model(options)
@@ -109,15 +114,6 @@ def command(**options: Any) -> None:
         title = f"{type(model).__name__} on {', '.join(run.inputs.names)}, first pass"
         write_run(run.results[0], options["plot"], title)
     show_summary(run, options)
-
-
-def _check_folders(options: dict[str, Any]) -> None:
-    """Refuse, before anything is learned, a file that could not be written afterwards."""
-    from ellipsoid.streams.atomic import check_folder
-
-    for name in ("target", "plot", "checkpoint"):
-        if options[name]:
-            check_folder(options[name])
 
 
 def _every(text: str | None) -> tuple[int | None, float | None]:
