@@ -268,6 +268,15 @@ def test_what_it_cannot_wrap_is_refused_with_a_sentence():
         Conformal(MIRA()).partial_fit(X, y).predict_interval(X)
 
 
+def test_a_new_fit_may_be_of_another_kind_of_learner():
+    X, y = drifting(40)
+    model = Conformal(MIRA()).fit(X, y)
+    model.set_params(learner=PassiveAggressiveRegressor()).fit(X, X.sum(axis=1))
+    assert model.predict_interval(X).shape == (40, 2)
+    model.set_params(learner=MIRA()).fit(X, y)
+    assert set(model.predict(X)) <= set(y)
+
+
 def test_a_call_that_breaks_off_leaves_learner_and_threshold_at_the_same_row():
     X, y = drifting(60)
     calls = []

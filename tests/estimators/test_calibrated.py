@@ -20,6 +20,7 @@ from ellipsoid import (
     EllipsoidalSVC,
     EllipsoidClassifier,
     PassiveAggressive,
+    PassiveAggressiveRegressor,
     Perceptron,
     Scaled,
     Winnow,
@@ -300,9 +301,14 @@ def test_what_it_cannot_wrap_or_learn_is_refused_with_a_sentence(blobs):
         (Calibrated(MIRA(), forget=0.0), "forget must be above 0 and at most 1, got 0.0"),
         (Calibrated(MIRA(), forget=1.5), "forget must be"),
         (Scaled(Calibrated(MIRA())), r"Calibrated\(Scaled\(learner\)\)"),
+        (Calibrated(PassiveAggressiveRegressor()), "has probabilities of labels"),
     ):
-        with pytest.raises(ValueError, match=sentence):
-            model.partial_fit(X, y)
+        for call in (model.fit, model.partial_fit, model.learn_predict):
+            with pytest.raises(ValueError, match=sentence):
+                call(X, y)
+        assert "learner_" not in vars(model)
+    with pytest.raises(ValueError, match="requires y"):
+        Calibrated(MIRA()).learn_predict(X, None, sample_weight=[0.0] + [1.0] * (len(X) - 1))
     with pytest.raises(ValueError, match="y must be 1-D"):
         Calibrated(LEARNERS["AROW"]()).partial_fit(X, np.eye(3)[y])
 

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 
 from ellipsoid.engine import entry
 from ellipsoid.engine.protocol import SCORES
@@ -63,6 +64,12 @@ class Calibrated(ObservingWrapper):
         self.random_state = random_state
 
     # -- learning ----------------------------------------------------------------------------------------------
+
+    def _fresh(self) -> Any:
+        learner = super()._fresh()
+        if is_regressor(learner):
+            raise ValueError(f"Calibrated has probabilities of labels, and this learner predicts numbers: {learner!r}")
+        return learner
 
     def _new_companion(self) -> Calibration:
         if not isinstance(self.forget, float | int | np.number) or not 0.0 < self.forget <= 1.0:

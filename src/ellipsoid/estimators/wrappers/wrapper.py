@@ -66,8 +66,8 @@ class MetaLearner(Classifier, MetaEstimatorMixin, BaseEstimator):
     def _learn_example(self, x: Any, y: Any, weight: float) -> None:
         raise NotImplementedError
 
-    def _checked_targets(self, y: Any) -> Any:
-        """Labels or numbers, or ``ValueError`` where this estimator does not learn such."""
+    def _checked_targets(self, y: Any, learner: Any = None) -> Any:
+        """Labels or numbers for a new learner, or that of the run; ``ValueError`` where this estimator learns no such."""
         return y
 
     def _learned(self) -> Any:
@@ -194,7 +194,8 @@ class ObservingWrapper(Wrapper):
         That pass is made by a copy of the learner that starts from nothing.
         """
         learner, trial, companion = self._fresh(), self._fresh(), self._new_companion()
-        X, y, weight = drop_zero_weights(learner, X, self._checked_targets(y), sample_weight, must_keep_some=True)
+        y = self._checked_targets(y, learner)
+        X, y, weight = drop_zero_weights(learner, X, y, sample_weight, must_keep_some=True)
         with row_numbers_before_dropping(sample_weight):
             learner.fit(X, y, **weight_argument(weight))
         targets = target_array(learner, y)
@@ -246,10 +247,10 @@ class ObservingWrapper(Wrapper):
                 self._keep(learner, observer.companion)
         return observer
 
-    def _checked_targets(self, y: Any) -> Any:
+    def _checked_targets(self, y: Any, learner: Any = None) -> Any:
         if y is None:
-            return y  # for the learner to refuse
-        targets = target_array(self._current_learner, y)
+            raise ValueError("requires y to be passed, but the target y is None")
+        targets = target_array(self._current_learner if learner is None else learner, y)
         if targets.ndim == 2 and targets.shape[1] != 1:
             raise ValueError(self._refusal)
         return targets
