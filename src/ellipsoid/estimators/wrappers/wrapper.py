@@ -67,7 +67,7 @@ class MetaLearner(Classifier, MetaEstimatorMixin, BaseEstimator):
         raise NotImplementedError
 
     def _checked_targets(self, y: Any, learner: Any = None) -> Any:
-        """Labels or numbers for a new learner, or that of the run; ``ValueError`` where this estimator learns no such."""
+        """Labels or numbers for a new learner, or that of the run; ``ValueError`` where it learns no such."""
         return y
 
     def _learned(self) -> Any:
