@@ -1,8 +1,11 @@
 """Rounds over shards in this process: what they make, and what they refuse."""
 
+import gc
 import os
+import weakref
 from copy import deepcopy
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -339,3 +342,31 @@ def test_numbers_are_no_classes(tmp_path):
     assert (model.coef_.tolist(), model.intercept_.tolist()) == (alone.coef_.tolist(), alone.intercept_.tolist())
     with pytest.raises(ValueError, match="a regressor has none"):
         distributed.fit(PassiveAggressiveRegressor(), path, client="here", validate=str(path))
+
+
+def test_what_a_round_has_made_is_released_at_once_though_a_worker_was_lost():
+    made, losses = [], [LostWorkers("gone")]
+
+    class LosesOne(InProcess):
+        def submit(self, function, *args, key, turn=None):
+            task = super().submit(function, *args, key=key)
+            made.append(weakref.ref(task))
+            return task
+
+        def result(self, future):
+            if losses:
+                raise losses.pop()
+            return super().result(future)
+
+    def work(model, job):
+        return SimpleNamespace(counts=job.number, part=None)
+
+    gc.disable()
+    try:
+        jobs = [SimpleNamespace(number=number) for number in range(3)]
+        futures, counts = rounds.run_jobs(LosesOne(), jobs, None, work, "round", lambda count: None)
+        assert (len(futures), len(made)) == (3, 8)
+        del futures, counts
+        assert [task for task in made if task() is not None] == []
+    finally:
+        gc.enable()

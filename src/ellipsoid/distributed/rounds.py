@@ -81,7 +81,7 @@ def run_jobs(
     """
     leaves: dict[int, Any] = {}
     counts: dict[int, Any] = {}
-    missing, lost = list(jobs), None
+    missing, lost = list(jobs), ""
     for number in range(ATTEMPTS):
         waiting: dict[int, tuple[Any, Any, Any]] = {}
         for job in missing:
@@ -96,7 +96,7 @@ def run_jobs(
                 counts[job.number] = engine.result(done)
             except (LostWorkers, OSError) as error:
                 missing.append(job)
-                lost = error
+                lost = str(error)  # not the error: its traceback would keep all results on the workers
                 continue
             leaves[job.number] = leaf
             report(counts[job.number])
