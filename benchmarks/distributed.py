@@ -60,7 +60,7 @@ def cluster(workers: int) -> Iterator[Any]:
     """A client of processes of this machine, one thread each."""
     from distributed import Client, LocalCluster
 
-    kind = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": 0,
+    kind = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": 0,
             "preload": ["ellipsoid.cli.worker"]}  # fmt: skip
     with (
         LocalCluster(n_workers=workers, silence_logs=50, **kind) as local,

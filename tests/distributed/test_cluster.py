@@ -167,7 +167,7 @@ def test_an_address_is_as_good_as_a_client(client, table, expected, monkeypatch)
 def in_threads(workers):
     from distributed import LocalCluster
 
-    kind = {"threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    kind = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     return LocalCluster(n_workers=workers, silence_logs=50, **kind)
 
 

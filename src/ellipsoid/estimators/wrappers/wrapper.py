@@ -250,6 +250,8 @@ class ObservingWrapper(Wrapper):
     def _checked_targets(self, y: Any, learner: Any = None) -> Any:
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
+        if type(y) is np.ndarray and y.ndim == 1:
+            return y  # the learner checks it again, and tells what is wrong with it
         targets = target_array(self._current_learner if learner is None else learner, y)
         if targets.ndim == 2 and targets.shape[1] != 1:
             raise ValueError(self._refusal)
