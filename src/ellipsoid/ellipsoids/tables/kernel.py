@@ -18,13 +18,14 @@ from ellipsoid.representation.kernel.patterns import (
     Picks,
     SparsePatterns,
 )
+from ellipsoid.representation.signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
 from ellipsoid.representation.table_protocol import Floats, Table
 
 from .. import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
 from .. import state as slots
 from ..forms.form import FormArrays, check_shape
 from ..forms.gram_forms import check_factored, check_pairs, coefficients_of, over_D, split_pairs, split_square
-from ..forms.gram_matrix import COEF, GRAM_ROUNDING, INNER, PAIR_SIZE, pair_overlap
+from ..forms.gram_matrix import COEF, GRAM_ROUNDING, INNER, PAIR_SIZE
 from ..forms.kernel_gram import ANSWERED, ERROR, FACTOR, LENGTH2, QUADRATIC, WAITS, AheadGram, KernelGram, WaitingGram
 from ..shapes.device import MOST_WAITING, DeviceShape
 
@@ -195,23 +196,21 @@ class KernelTable(Table):
         lengths = np.sqrt(K.diagonal())
         off = np.abs(kernel_matrix(kernel, SV, SV) + float(self.constant) - K) / (lengths[:, None] * lengths)
         pairs, scores = self.arrays["pairs"][:stored], K @ coef
-        work = np.zeros((3, 2))
-        G = np.empty((stored, stored))
-        along = np.empty(stored)
-        for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
-            work[1:] = (sign, rival_sign), (block, rival)
-            G[k] = [pair_overlap(other, 2 if rival_sign else 1, work) for other in pairs] * K[k, :stored]
-            along[k] = sign * scores[k, int(block)] + (rival_sign * scores[k, int(rival)] if rival_sign else 0.0)
+        # One row per example of B, with its signs in the columns of its label and of the rival.
+        signs = np.zeros((stored, coef.shape[1]))
+        rows, (labels, rivals) = np.arange(stored), pairs[:, [PAIR_BLOCK, PAIR_RIVAL]].T.astype(np.int64)
+        has_rival = pairs[:, PAIR_RIVAL_SIGN] != 0.0
+        signs[rows, labels] = pairs[:, PAIR_SIGN]
+        signs[rows[has_rival], rivals[has_rival]] = pairs[has_rival, PAIR_RIVAL_SIGN]
+        G = signs @ signs.T * K[:stored, :stored]
+        along = np.multiply(signs, scores[:stored], out=np.zeros_like(signs), where=signs != 0.0).sum(axis=1)
         if self.numbers[slots.FACTORED]:
             extra = over_D(along, pairs)
         else:
             S = self.S()
             extra = S @ np.linalg.solve(np.eye(stored) - G @ S, along)
         h = coef.copy()
-        for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
-            h[k, int(block)] += sign * extra[k]
-            if rival_sign:
-                h[k, int(rival)] += rival_sign * extra[k]
+        np.add(h[:stored], signs * extra[:, None], out=h[:stored], where=signs != 0.0)
         # A kernel value is at most the product of the lengths of its two patterns.
         far_w, far_h = lengths @ np.abs(coef), lengths @ np.abs(h)
         products = [np.vdot(coef, scores), np.vdot(h, scores), np.vdot(h, K @ h)]
