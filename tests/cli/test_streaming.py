@@ -195,7 +195,7 @@ def test_wrong_use(svm):
         )
     for option in ("validate", "classes", "columns", "label", "weights", "format"):
         result = run("learn", data, *OPTIONS, f"--{option}", "", code=2).stderr
-        assert f"'--{option}': it is empty; is the variable that holds it set?" in result
+        assert f"'--{option}': it must not be empty; is the variable that should hold it set?" in result
     for command in (("learn", data, *OPTIONS, "--shuffle"), ("compare", data)):
         assert "'--seed': -1 is not in the range" in run(*command, "--seed", -1, code=2).stderr
     # Without an order to draw it would be ignored.

@@ -261,13 +261,15 @@ def test_a_replay_writes_nothing_into_the_store(shared, client, tmp_path):
         for target in (*before, shared.folder / "new", tmp_path / "link" / "lock"):
             if not target.is_dir():
                 answer = run("replay", shared.folder, "safe", option, target, code=2).output
-                assert "is in the store itself: name a file elsewhere" in answer
+                assert "is in the store itself: name a file in another folder" in answer
     assert {path: path.stat().st_ino for path in shared.folder.iterdir()} == before
     for words in (("--save", tmp_path / "m"), ("--learner", "MIRA")):
         assert (
             "learns nothing" in run("replay", shared.folder, "safe", "--rows", tmp_path / "rows", *words, code=2).output
         )
-    assert "belongs to a --learner" in run("replay", shared.folder, "safe", "--scale", "unit", code=2).output
+    assert (
+        "needs --learner: give a learner too" in run("replay", shared.folder, "safe", "--scale", "unit", code=2).output
+    )
 
 
 def test_what_is_missing_is_told_with_what_to_install():

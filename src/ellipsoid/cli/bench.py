@@ -15,14 +15,18 @@ import click
 from .checkout import checkout
 
 
-@click.command(name="bench", short_help="Time this library beside its peers.")
+@click.command(name="bench", short_help="Compare the speed of this library with its peers.")
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
 @click.option(
-    "--quick", is_flag=True, help="A smoke run on few rows: nothing is kept, targets for whole sets are left out."
+    "--quick", is_flag=True, help="A quick trial on few rows; keeps no results and skips the targets for whole sets."
 )
-@click.option("--repeats", type=click.IntRange(min=1), help="Interleaved repeats [default: 9, quick: 3].")
 @click.option(
-    "--seconds", type=click.FloatRange(min=0, min_open=True), help="A peer's share of a case [default: 40, quick: 3]."
+    "--repeats", type=click.IntRange(min=1), help="Repeats, taken in turn with the peers' [default: 9, quick: 3]."
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds that each peer gets for a case [default: 40, quick: 3].",
 )
 @click.option(
     "--output",

@@ -20,28 +20,28 @@ from .terminal import progress_bar, show_table
     help="Learners, each as NAME or NAME:key=value:key=value [default: a line-up].",
 )  # fmt: skip
 @click.option("--passes", type=click.IntRange(min=1), default=1, help="Passes over the rows.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed for shuffling the rows [default: the data's own order].")
 @click.option(
-    "--seed", type=click.IntRange(min=0), help="Shuffle the rows by this seed [default: the data's own order]."
-)
-@click.option(
-    "--shuffles", type=click.IntRange(min=1), help="Run this many orders, by the seeds from --seed (or 0) on."
+    "--shuffles",
+    type=click.IntRange(min=1),
+    help="Number of random orders to run; their seeds count up from --seed (or 0).",
 )
 @click.option(
     "--scale", type=click.Choice(["none", "unit", "standard"]), default="none",
-    help="Divide each row by its 2-norm, or standardise features by statistics of the whole training part.",
+    help="Divide each row by its 2-norm (unit), or standardise features with statistics of the whole training part.",
 )  # fmt: skip
 @click.option(
     "--hold-out", type=click.FloatRange(0, 1, max_open=True), default=0.2,
-    help="Share of the rows, the last ones, kept for testing where the data has no test part.",
+    help="Share of the rows, taken from the end, to test on if the data has no test part.",
 )  # fmt: skip
 @array_options
 @device_option
-@click.option("--jobs", type=int, default=1, help="Processes to share the work.")
+@click.option("--jobs", type=int, default=1, help="Number of processes to use.")
 @click.option(
     "--output", type=click.Path(file_okay=False, path_type=Path), default="ellipsoid-report",
     help="Folder for curves.png, report.html and results.json.",
 )  # fmt: skip
-@click.option("--quiet", is_flag=True, help="Write the files, print nothing.")
+@click.option("--quiet", is_flag=True, help="Write the files without printing anything.")
 def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
     """Run several learners over DATA, row by row in the same order, and show how they did.
 

@@ -9,7 +9,7 @@ import click
 
 device_option: Callable[..., Any] = click.option(
     "--device", type=click.Choice(["cpu", "cuda", "auto"]),
-    help="Where kernel values are made: cuda is a GPU of NVIDIA's, auto that if there is one [default: cpu].",
+    help="Where to compute kernel values: cuda is an NVIDIA GPU, auto uses one if there is one [default: cpu].",
 )  # fmt: skip
 
 
@@ -20,7 +20,8 @@ def set_device(model: Any, device: str | None) -> None:
     for learner in {id(part): part for part in _parts(model)}.values():
         if "device" not in learner.get_params(deep=False):
             raise click.UsageError(
-                f"{type(learner).__name__} takes no device: it makes no blocks of kernel values. Leave --device out."
+                f"{type(learner).__name__} takes no device, because it computes no blocks of kernel "
+                "values. Leave --device out."
             )
         learner.set_params(device=device)
 
@@ -31,7 +32,9 @@ def set_device_of_kernels(models: dict[str, Any], device: str | None) -> None:
         return
     without = [name for name, model in models.items() if not _has_kernel_values(model)]
     if len(without) == len(models):
-        raise click.UsageError("--device is for learners with a kernel, such as MIRA:kernel=rbf; there is none here.")
+        raise click.UsageError(
+            "--device is for learners with a kernel, such as MIRA:kernel=rbf; leave it out, or add one."
+        )
     for name, model in models.items():
         if name not in without:
             set_device(model, device)

@@ -84,7 +84,7 @@ class Inputs:
         if self.reader.bits is not None and self.options["bits"] is None and self.options["zero_based"] is not None:
             raise ValueError(
                 f"the features of {self.reader.name} are hashed, and those learned before it are numbered; learn files "
-                "of one kind, or begin anew with --bits, which hashes all"
+                "of one kind, or start a new model with --bits, which hashes all names"
             )
         for option in KEPT:
             if self.options.get(option) is None:

@@ -26,53 +26,59 @@ from .summary import show_summary
 
 @click.command(name="learn")
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
-@click.option("--model", "name", metavar="NAME", help="The learner's class, such as MIRA; a wrong name lists all.")
+@click.option(
+    "--model", "name", metavar="NAME", help="The learner's class, such as MIRA; an unknown name lists all of them."
+)
 @click.option(
     "--task", type=click.Choice(["classification", "regression"]),
-    help="Learn labels, or numbers [default: what the learner learns]; a regressor needs no --model.",
+    help="Learn labels or numbers [default: what the learner learns]; regression works without --model.",
 )  # fmt: skip
-@click.option("--param", "settings", metavar="KEY=VALUE", multiple=True, help="A parameter of the learner.")
+@click.option(
+    "--param", "settings", metavar="KEY=VALUE", multiple=True, help="A parameter of the learner; may be repeated."
+)
 @click.option(
     "--scale", type=click.Choice(["none", "standard", "unit"]),
-    help="Standardise features by the rows so far, or divide each row by its 2-norm [default: none].",
+    help="Standardise features with the rows so far, or divide each row by its 2-norm (unit) [default: none].",
 )  # fmt: skip
 @click.option("--epochs", type=click.IntRange(min=1), default=1, help="Passes over the data.")
-@click.option("--shuffle", is_flag=True, help="A new random order in every pass; needs all rows in memory.")
-@click.option("--seed", type=click.IntRange(min=0), help="What the random orders are drawn from [default: 0].")
+@click.option("--shuffle", is_flag=True, help="Use a new random order in every pass; needs all rows in memory.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed for the random orders [default: 0].")
 @reading_options
-@click.option("--weights", type=NONEMPTY_TEXT, metavar="COLUMN", help="The column of a table with the rows' weights.")
+@click.option("--weights", type=NONEMPTY_TEXT, metavar="COLUMN", help="Column of a table that holds the rows' weights.")
 @click.option(
     "--classes", type=LABELS, metavar="A,B,…",
-    help="Announce the labels of a file beforehand; bounds may need it [default: none].",
+    help="Labels of a file, announced beforehand; some bounds need this [default: none].",
 )  # fmt: skip
 @click.option("--save", "target", type=NewFile(dir_okay=False), help="Write the model to this file.")
-@click.option("--save-every", metavar="N|Ns", help="Write it also after every N rows, or every N seconds.")
-@click.option("--plot", type=NewFile(dir_okay=False), help="Draw error, mistakes and their bounds to this PNG file.")
-@click.option("--resume", type=click.Path(exists=True, dir_okay=False), help="Go on with the model in this file.")
-@click.option("--test-then-train", "curve", is_flag=True, help="Show the error of the predictions on the way.")
+@click.option("--save-every", metavar="N|Ns", help="Also save after every N rows, or every N seconds.")
+@click.option("--plot", type=NewFile(dir_okay=False), help="Plot error, mistakes and their bounds in this PNG file.")
+@click.option("--resume", type=click.Path(exists=True, dir_okay=False), help="Continue with the model in this file.")
+@click.option("--test-then-train", "curve", is_flag=True, help="Show the error of the predictions during the run.")
 @click.option("--validate", type=NONEMPTY_TEXT, metavar="DATA", help="Show the error on these rows after learning.")
 @device_option
-@click.option("--progress", is_flag=True, help="Say on stderr how far it is, also where that is no terminal.")
+@click.option("--progress", is_flag=True, help="Show progress on stderr even if that is not a terminal.")
 @shard_options
 def command(**options: Any) -> None:
     """Learn DATA online: predict each row, then learn it.
 
     DATA are files (svmlight or LIBSVM text, CSV, Vowpal Wabbit text, JSON lines, Parquet, Arrow, NumPy; text may be
-    packed by gzip, bzip2, xz or Zstandard), the name of a data set, or - for standard input. The labels of a named data
-    set are announced beforehand; those of a file appear as they are met. Prints the error of the predictions, the
-    updates, the speed, and the bounds that hold for this run.
+    compressed with gzip, bzip2, xz or Zstandard), the name of a data set, or - for standard input. The labels of a
+    named data set are announced beforehand; those of a file are collected as they appear. Prints the error of the
+    predictions, the updates, the speed, and the bounds that hold for this run.
 
-    A run that was killed goes on where it last saved: repeat the command with --resume and the file it saved to. With
-    other DATA than the killed run's, or without --save-every after a run that came to its end, --resume learns all rows
-    of DATA.
+    To continue a run that was killed, repeat the command with --resume and the file it saved to: it goes on where it
+    last saved. With other DATA than the killed run's, or without --save-every after a run that was completed, --resume
+    learns all rows of DATA.
     """
     if options["save_every"] and not options["target"]:
         raise click.UsageError("--save-every needs --save, the file to write to.")
     every = _every(options["save_every"])
     if not is_sharded(options):
-        refuse_changed(options, SHARD_DEFAULTS, "for a run over shards: give --workers or --scheduler too")
+        refuse_changed(
+            options, SHARD_DEFAULTS, "only for a run over shards: give --workers or --scheduler too, or leave it out"
+        )
         if options["seed"] is not None and not options["shuffle"]:
-            raise click.UsageError("--seed draws the orders of --shuffle: give --shuffle too, or leave --seed out.")
+            raise click.UsageError("--seed is the seed of --shuffle: give --shuffle too, or leave --seed out.")
     rows = (*options["data"], options["validate"])
     refuse_reading_again(options["data"], 1 if options["shuffle"] else options["epochs"])
     refuse_reading_again(rows)
@@ -172,7 +178,7 @@ def _model(options: dict[str, Any]) -> tuple[Any, Any]:
     params = inner.get_params()
     if any(key not in params or params[key] != value for key, value in parameters.items()):
         raise click.UsageError(
-            f"--param cannot change a saved model: it is {inner!r}. Leave --param out with --resume."
+            f"--param cannot change a saved model, which is {inner!r}. Leave --param out with --resume."
         )
     if name not in (None, type(inner).__name__):
         raise click.UsageError(f"--model {name} contradicts --resume {resume}, which holds a {type(inner).__name__}.")
@@ -189,7 +195,7 @@ def _check_task(model: Any, task: str | None) -> None:
 
     found = "regression" if is_regressor(model) else "classification"
     if task not in (None, found):
-        raise click.UsageError(f"--task {task} contradicts the learner: {type(model).__name__} is one of {found}.")
+        raise click.UsageError(f"--task {task} contradicts the learner: {type(model).__name__} is for {found}.")
 
 
 def _position(options: dict[str, Any], record: Any) -> Any:
@@ -205,24 +211,24 @@ def _position(options: dict[str, Any], record: Any) -> Any:
     continues = options["save_every"] or not kept.complete
     if continues and kept.order is not None and kept.same_run(start) and kept.has_grown(start):
         raise ValueError(
-            f"DATA has grown since {options['resume']} was saved, and --shuffle draws one order of all rows: give the "
-            "files as they were, and what was added, as files of its own, to a run of its own"
+            f"DATA has grown since {options['resume']} was saved, and --shuffle draws one order for all rows: give the "
+            "files as they were, and learn the added rows, in files of their own, with another run"
         )
     if kept.complete:
         if "-" in start.inputs or not kept.same_run(start):
             return start
         if not options["save_every"]:
-            click.echo(f"Note: {options['resume']} has learned all of DATA before, and learns it once more.", err=True)
+            click.echo(f"Note: {options['resume']} has already learned all of DATA; it learns it once more.", err=True)
             return start
         # The command was repeated after the run had already been completed and saved.
         click.echo(
-            f"Note: {options['resume']} had learned all of DATA; what has been added to it is learned.", err=True
+            f"Note: {options['resume']} had learned all of DATA; only the rows added since are learned now.", err=True
         )
         kept.reopen()
     if not kept.same_run(start):
         raise ValueError(
             f"{options['resume']} was saved in the middle of a run ({kept}); resume it with the same DATA and "
-            "--epochs, --shuffle, --seed, or load and save it in Python to forget where it stopped"
+            "--epochs, --shuffle, --seed, or load and save it in Python to make it forget where it stopped"
         )
     kept.inputs, kept.heads = start.inputs, start.heads
     return kept

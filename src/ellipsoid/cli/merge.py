@@ -18,11 +18,11 @@ from .terminal import show_certificates, show_table
 @click.option("--save", "target", required=True, type=NewFile(dir_okay=False), help="Write the merged model here.")
 @click.option(
     "--weights", type=click.Choice(["uniform", "mistakes", "updates"]), default="uniform",
-    help="What each model counts: the same, or in proportion to its mistakes or updates.",
+    help="How much each model counts: all the same, or in proportion to its mistakes or updates.",
 )  # fmt: skip
-@click.option("--validate", metavar="DATA", help="Show the errors on these rows.")
+@click.option("--validate", metavar="DATA", help="Show the error of each model on these rows.")
 def command(models: tuple[str, ...], target: str, weights: str, validate: str | None) -> None:
-    """Merge the models of several files, which were learned separately, from different rows of the same kind.
+    """Merge the models of several files, which were learned separately from different rows of the same kind.
 
     They must be of one class, with the same parameters, labels and features: announce the labels of each by --classes
     when it is learned. Prints the certificates that hold for the result.
@@ -68,7 +68,7 @@ def joined_position(names: tuple[str, ...], records: list[Any]) -> Any:
         for option in ("columns", "zero_based", "bits"):
             if getattr(other, option) != getattr(first, option):
                 raise ValueError(
-                    f"{names[0]} and {name} have learned features of different meaning: {option} is "
+                    f"{names[0]} and {name} have learned features with different meanings: {option} is "
                     f"{getattr(first, option)!r} in one and {getattr(other, option)!r} in the other"
                 )
     kept = {option: getattr(first, option) for option in KEPT}

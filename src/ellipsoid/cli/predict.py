@@ -23,23 +23,23 @@ from .reading import (
 from .startup import import_libraries
 
 
-@click.command(name="predict", short_help="Label every row of DATA by a saved model.")
+@click.command(name="predict", short_help="Label every row of DATA with a saved model.")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @click.option("-o", "--output", type=NewFile(dir_okay=False), help="Write the labels to this file; - is stdout.")
 @reading_options
-@click.option("--weights", type=NONEMPTY_TEXT, metavar="COLUMN", help="A column of weights, which is no feature.")
+@click.option("--weights", type=NONEMPTY_TEXT, metavar="COLUMN", help="A column of weights, not used as a feature.")
 @device_option
 @click.option("--no-label", is_flag=True, help="DATA has no labels: every column of a table is a feature.")
 def command(model: str, data: tuple[str, ...], output: str | None, no_label: bool, **options: Any) -> None:
-    """Label every row of DATA by the saved MODEL, one label per line, as the rows are read.
+    """Label every row of DATA with the saved MODEL, one label per line, as the rows are read.
 
     A label that holds a line break, or begins with a quotation mark, is written as JSON writes text.
 
-    Of a data set that has a test part, that part is labelled. Features that the model never met are left out.
+    If a data set has a test part, only that part is labelled. Features that the model has never seen are ignored.
     """
     if options["label"] is not None and no_label:
-        raise click.UsageError("--label and --no-label contradict each other.")
+        raise click.UsageError("--label and --no-label contradict each other: give one of them.")
     refuse_reading_again(data)
     refuse_overwriting("--output", output, (model, *data))
     import_libraries()

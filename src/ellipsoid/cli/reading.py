@@ -16,7 +16,7 @@ class NewFile(click.Path):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         if value == "":
-            self.fail("an empty name is no file's; is the variable that holds it set?", param, ctx)
+            self.fail("a file name must not be empty; is the variable that should hold it set?", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -25,7 +25,7 @@ class _NonemptyText(click.types.StringParamType):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         if value == "":
-            self.fail("it is empty; is the variable that holds it set?", param, ctx)
+            self.fail("it must not be empty; is the variable that should hold it set?", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -35,7 +35,7 @@ class _Labels(_NonemptyText):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         labels = [label.strip() for label in super().convert(value, param, ctx).split(",")]
         if "" in labels:
-            self.fail(f"{value!r} names an empty label; leave out the comma that is too many", param, ctx)
+            self.fail(f"{value!r} names an empty label; remove the extra comma", param, ctx)
         return labels
 
 
@@ -65,7 +65,7 @@ def refuse_reading_again(names: Iterable[str | None], passes: int = 1) -> None:
         if passes > 1:
             raise ValueError(f"{shown} can be read only once: save it to a file, or leave --epochs out")
         if any(name == other or _is_same_file(name, other) for other in pipes):
-            raise ValueError(f"{shown} can be read only once: save it to a file, and name that")
+            raise ValueError(f"{shown} can be read only once: save it to a file, and give that file")
         pipes.append(name)
 
 
@@ -77,7 +77,9 @@ def refuse_overwriting(option: str, target: str | None, read: Iterable[str | Non
     for name in read:
         if name is not None and _is_same_file(target, name):
             shown = "standard input" if name == "-" else name
-            raise click.UsageError(f"{option} {target} would overwrite {shown}, which is read: name another file.")
+            raise click.UsageError(
+                f"{option} {target} would overwrite {shown}, which is read by this command: name another file."
+            )
 
 
 def _is_same_file(*names: str) -> bool:
@@ -118,7 +120,7 @@ OPTION_FOR_ARGUMENT = {
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a command that reads streams row by row."""
-    keep = "Give each name in JSON lines a column of its own, instead of hashing it."
+    keep = "Give each feature name in JSON lines its own column instead of hashing it."
     return array_options(click.option("--keep-names", is_flag=True, help=keep)(command))
 
 
@@ -130,16 +132,16 @@ def array_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--format", type=NONEMPTY_TEXT, metavar="NAME",
                          help="svmlight, csv, vw, jsonl, parquet, arrow, npy [default: by name]."),
             click.option("--label", type=NONEMPTY_TEXT, metavar="COLUMN",
-                         help="The label's column of a table [default: the last], or member of JSON lines."),
+                         help="Column of a table, or member of JSON lines, with the label [default: the last]."),
             click.option("--columns", type=NONEMPTY_TEXT, metavar="A,B,…",
                          help="Columns of a table to use [default: all]."),
             click.option("--header/--no-header", default=None,
-                         help="Whether CSV text begins with a line of names [default: found out]."),
-            click.option("--bits", type=click.IntRange(1, 30), help="Hash names of features to 2^BITS columns."),
+                         help="Whether CSV text begins with a line of names [default: detected]."),
+            click.option("--bits", type=click.IntRange(1, 30), help="Hash feature names to 2^BITS columns."),
             click.option("--missing", type=click.Choice(["error", "zero"]), default="error",
                          help="What to do with empty cells."),
             click.option("--first-feature", type=click.Choice(["0", "1"]),
-                         help="What svmlight text counts features from [default: found out]."),
+                         help="Number of the first feature in svmlight text [default: detected]."),
         )
     ):  # fmt: skip
         command = option(command)

@@ -14,11 +14,11 @@ from .startup import import_libraries
 from .terminal import show_table
 
 
-@click.command(name="replay", short_help="Replay what a model of a service has learned.")
+@click.command(name="replay", short_help="Learn again what a model of a service has learned.")
 @click.argument("store", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("name")
 @click.option("--until", metavar="T", type=click.IntRange(min=0), help="Stop after T examples [default: all].")
-@click.option("--learner", metavar="NAME", help="Another learner than the champion, beside which it is shown.")
+@click.option("--learner", metavar="NAME", help="Another learner, to compare with the champion.")
 @click.option("--param", "settings", metavar="KEY=VALUE", multiple=True, help="A parameter of that learner.")
 @click.option(
     "--scale", type=click.Choice(["none", "standard", "unit"]), default="none",
@@ -27,24 +27,25 @@ from .terminal import show_table
 @click.option("--save", "target", type=NewFile(dir_okay=False), help="Write the model to this file.")
 @click.option(
     "--rows", "lines", type=NewFile(dir_okay=False, allow_dash=True),
-    help="Write the examples to this file as JSON lines, - for stdout, and learn nothing.",
+    help="Only write the examples, as JSON lines, to this file (- for stdout); learn nothing.",
 )  # fmt: skip
 def command(store: Path, name: str, until: int | None, lines: str | None, **options: Any) -> None:
     """Replay the journal of the model NAME in the folder STORE, which a service may be using.
 
-    Without --learner the model of the service after T examples is rebuilt, to the last bit. With --learner another one
-    learns the same examples, and both are shown side by side; --save writes the other one. The lines of --rows are what
-    `ellipsoid learn - --format jsonl` learns the same model from, with --bits or --keep-names as the model was made.
+    Without --learner the model that the service had after T examples is rebuilt, to the last bit. With --learner
+    another one learns the same examples, and both are shown side by side; --save writes the other one.
+    `ellipsoid learn - --format jsonl` learns the same model from the lines of --rows, with the --bits or --keep-names
+    that the model was made with.
     """
     for option, given in (("--param", options["settings"]), ("--scale", options["scale"] != "none")):
         if given and not options["learner"]:
-            raise click.UsageError(f"{option} belongs to a --learner.")
+            raise click.UsageError(f"{option} needs --learner: give a learner too, or leave it out.")
     if lines is not None and (options["learner"] or options["target"]):
         raise click.UsageError("--rows writes examples and learns nothing: leave --learner and --save out.")
     for option, target in (("--save", options["target"]), ("--rows", lines)):
         # A file with the name of the journal or of the lock would replace it under a running service.
         if target not in (None, "-") and Path(target).resolve().is_relative_to(store.resolve()):
-            raise click.UsageError(f"{option} {target} is in the store itself: name a file elsewhere.")
+            raise click.UsageError(f"{option} {target} is in the store itself: name a file in another folder.")
     import_libraries()
     from ellipsoid.report.table import table
     from ellipsoid.service.models.replaying import PastStream, Replay, comparison
@@ -77,7 +78,7 @@ def command(store: Path, name: str, until: int | None, lines: str | None, **opti
         titles, rows, best = table(comparison(learned))
         show_table(titles, rows, bold=best)
     else:
-        click.echo("a snapshot holds them all: nothing was left to replay")
+        click.echo("a snapshot already holds them all: there was nothing to replay")
     if options["target"]:
         click.echo(f"wrote {options['target']}")
 

@@ -15,20 +15,20 @@ from .checkout import checkout
 from .terminal import progress_bar, show_table
 
 
-@click.command(name="reproduce", short_help="Compute tables and figures of papers again.")
+@click.command(name="reproduce", short_help="Compute the tables and figures of papers again.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "listing", is_flag=True, help="List the names.")
-@click.option("--quick", is_flag=True, help="On a few rows, in under a minute; the report says so.")
-@click.option("--jobs", type=int, default=1, help="Processes to share the work.")
+@click.option("--quick", is_flag=True, help="Use only a few rows, in under a minute; the report says so.")
+@click.option("--jobs", type=int, default=1, help="Number of processes to use.")
 @click.option(
     "--output", type=click.Path(file_okay=False, path_type=Path), default="ellipsoid-reproductions",
-    help="Folder with a folder of results for each NAME (NAME-quick of a quick run).",
+    help="Folder for the results, with a subfolder for each NAME (NAME-quick for a quick run).",
 )  # fmt: skip
 @click.option(
     "--page", type=click.Path(dir_okay=False, path_type=Path),
     help="Write one Markdown page of all full runs found in the folder.",
 )  # fmt: skip
-@click.option("--quiet", is_flag=True, help="Write the files, print nothing.")
+@click.option("--quiet", is_flag=True, help="Write the files without printing anything.")
 def command(names: tuple[str, ...], listing: bool, page: Path | None, output: Path, quiet: bool, **how: Any) -> None:
     """Run the experiments behind a table or figure, and put the paper's numbers beside ours.
 
@@ -45,7 +45,7 @@ def command(names: tuple[str, ...], listing: bool, page: Path | None, output: Pa
         show_table(("name", "shows", "paper"), [(e.name, e.title, e.paper) for e in ENTRIES], words=(0, 1, 2))
         return
     if not names and page is None:
-        raise click.UsageError("name what to reproduce, or use --list to see the names")
+        raise click.UsageError("give a NAME to reproduce; --list shows the names")
     from ellipsoid.report.plots import need_matplotlib
 
     need_matplotlib()

@@ -18,27 +18,25 @@ from .terminal import progress_bar
 @click.argument("name")
 @click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @reading_options
-@click.option("--token", envvar="ELLIPSOID_TOKEN", help="The token [default: $ELLIPSOID_TOKEN].")
+@click.option("--token", envvar="ELLIPSOID_TOKEN", help="The token to send [default: $ELLIPSOID_TOKEN].")
 @click.option(
     "--cafile", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Certificates that vouch for the service, in PEM form [default: the public ones].",
+    help="Certificates to check the service with, in PEM form [default: the public ones].",
 )  # fmt: skip
-@click.option("--batch", type=click.IntRange(1, 100_000), default=1000, help="Rows of a batch.")
+@click.option("--batch", type=click.IntRange(1, 100_000), default=1000, help="Rows in a batch.")
 def command(
     url: str, name: str, data: Path, token: str | None, cafile: Path | None, batch: int, **options: Any
 ) -> None:
     """Send the rows of the file DATA to the model NAME of the service at URL.
 
-    The same command again sends what is missing: the service knows every row by the digest of the file and its number.
-    Names of features in JSON lines are kept, unless --bits hashes them. The features of svmlight text go by their
-    numbers there, those of Vowpal Wabbit text and of tables with words by numbers of columns, to which names and words
-    are hashed; tables of numbers are sent as rows without names. Rows of importance 0 are not sent, and other
-    importances than 1 refused: a service learns each row once.
+    The same command, given again, sends only what is missing: the service knows every row by the digest of the file
+    and the row's number. Feature names in JSON lines are kept, unless --bits hashes them. Features of svmlight text are
+    named by their numbers, those of Vowpal Wabbit text and of tables with words by the number of the column to which
+    they are hashed; tables of numbers are sent as rows without names. Rows of importance 0 are not sent, and
+    importances other than 1 are refused, because a service learns each row once.
     """
     if not data.is_file():
-        raise click.UsageError(
-            f"{data} can be read only once, and the digest of all of it goes first: save it to a file."
-        )
+        raise click.UsageError(f"{data} can be read only once, but its digest must be known first: save it to a file.")
     import_libraries()
     from ellipsoid.service.client import Client
     from ellipsoid.service.sending import file_digest, send

@@ -21,50 +21,66 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @click.command(name="serve", short_help="Serve the models of a folder over HTTP.")
 @click.argument("store", required=False, type=click.Path(file_okay=False, path_type=Path))
-@click.option("--demo", is_flag=True, help="A store in a temporary folder that learns an embedded stream.")
+@click.option("--demo", is_flag=True, help="Try it out: a temporary store that learns an embedded stream.")
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, help="0 takes a free one.")
-@click.option("--tokens", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="File of tokens.")
-@click.option("--insecure", is_flag=True, help="Listen on any --host without tokens.")
-@click.option("--max-body", type=click.IntRange(1024), default=1 << 26, help="Bytes of a body.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Port to listen on; 0 takes a free one.")
+@click.option(
+    "--tokens",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File of tokens, made by `ellipsoid tokens`.",
+)
+@click.option("--insecure", is_flag=True, help="Allow any --host without tokens.")
+@click.option("--max-body", type=click.IntRange(1024), default=1 << 26, help="Most bytes in the body of a request.")
 @click.option(
     "--slow-seconds", type=click.FloatRange(0.1), default=10.0,
-    help="How long a caller may send nothing in the middle of a request.",
+    help="Longest pause, in seconds, in the middle of a request.",
 )  # fmt: skip
-@click.option("--queue", type=click.IntRange(1), default=1024, help="Requests that may wait.")
-@click.option("--group-ms", type=click.FloatRange(0, 1000), default=0.0, help="How long a commit waits for company.")
+@click.option("--queue", type=click.IntRange(1), default=1024, help="Most requests that may wait to be written.")
+@click.option(
+    "--group-ms",
+    type=click.FloatRange(0, 1000),
+    default=0.0,
+    help="Milliseconds that a commit waits for more requests.",
+)
 @click.option(
     "--workers-for-predict", "workers", type=click.IntRange(1, 64), default=2,
-    help="Threads that decode and predict batches.",
+    help="Number of threads that decode and predict batches.",
 )  # fmt: skip
-@click.option("--snapshot-rows", type=click.IntRange(1), default=200_000, help="A snapshot after so many examples.")
+@click.option(
+    "--snapshot-rows", type=click.IntRange(1), default=200_000, help="Take a snapshot after this many examples."
+)
 @click.option(
     "--snapshot-seconds", type=click.FloatRange(1), default=60.0,
-    help="A snapshot after so long, if there is anything new.",
+    help="Take a snapshot after this many seconds, if there are new examples.",
 )  # fmt: skip
-@click.option("--keep-rows", type=click.IntRange(0), help="Examples that the journal keeps [default: all].")
-@click.option("--keep-days", type=click.FloatRange(0), help="Days that the journal keeps examples [default: for ever].")
+@click.option("--keep-rows", type=click.IntRange(0), help="Number of examples that the journal keeps [default: all].")
 @click.option(
-    "--keep-unlabelled", type=click.FloatRange(0), default=30.0, help="Days that an example waits for its label."
+    "--keep-days", type=click.FloatRange(0), help="Number of days that the journal keeps examples [default: for ever]."
 )
-@click.option("--accept-loss", is_flag=True, help="Go on where the disk has lost the end of the journal.")
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Key of the certificate.")
+@click.option(
+    "--keep-unlabelled",
+    type=click.FloatRange(0),
+    default=30.0,
+    help="Number of days to keep an example that waits for its label.",
+)
+@click.option("--accept-loss", is_flag=True, help="Start even if the disk has lost the end of the journal.")
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Private key of the certificate.")
 @click.option("--tls-certificate", type=click.Path(exists=True, dir_okay=False), help="Certificate for HTTPS.")
 def command(store: Path | None, demo: bool, host: str, tokens: Path | None, insecure: bool, **options: Any) -> None:
-    """Serve every model of the folder STORE, which is made if it is missing.
+    """Serve every model of the folder STORE, which is created if it does not exist.
 
-    What is acknowledged is on disk. After a crash the models are rebuilt from the journal, to the last bit. Without
-    --tokens the service listens on this machine only, unless --insecure says that anybody may do anything.
+    Whatever the service acknowledges is on disk. After a crash it rebuilds the models from the journal, to the last
+    bit. Without --tokens it listens on this machine only, unless --insecure allows everybody to do everything.
     """
     if (store is None) != demo:
-        raise click.UsageError("give the folder STORE, or --demo, which has its own.")
+        raise click.UsageError("give either the folder STORE, or --demo, which makes its own.")
     if host not in _LOOPBACK and tokens is None and not insecure:
         raise click.UsageError(
             f"--host {host} can be reached by others: give --tokens FILE (`ellipsoid tokens FILE add NAME` makes one), "
             "or --insecure to let everybody do everything."
         )
     if (options["tls_key"] is None) != (options["tls_certificate"] is None):
-        raise click.UsageError("--tls-key and --tls-certificate belong together.")
+        raise click.UsageError("--tls-key and --tls-certificate belong together: give both.")
     if options["tls_key"] is not None:
         _check_tls(options["tls_key"], options["tls_certificate"])
     _end_without_error()
@@ -94,7 +110,7 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
         loopback_only=host in _LOOPBACK and not insecure,
     )
     if demo:
-        click.echo("getting the demo ready; the first time a learner is compiled, for some ten seconds", err=True)
+        click.echo("getting the demo ready; the first time, compiling a learner takes some ten seconds", err=True)
     opened = demo_store(store_options) if store is None else Store(store, store_options)
     network = {
         "host": host, "port": port, "ssl_keyfile": options["tls_key"], "ssl_certfile": options["tls_certificate"],
@@ -133,7 +149,7 @@ def free_port(host: str, port: int, another: bool) -> int:
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
         if taken and another:
-            click.echo(f"port {port} is taken: another one will do", err=True)
+            click.echo(f"port {port} is taken; a free one is used instead", err=True)
             return 0
         hint = ": give another --port, or 0 for a free one" if taken else ""
         raise click.ClickException(f"cannot listen on {host}, port {port} ({error.strerror}){hint}") from error
@@ -145,4 +161,4 @@ def _need_libraries() -> None:
         for name in ("msgspec", "prometheus_client", "starlette", "uvicorn"):
             import_module(name)
     except ImportError as error:
-        raise ImportError(f"{error.name} is missing; install it by pip install 'ellipsoid[serve]'") from error
+        raise ImportError(f"{error.name} is missing; install it with pip install 'ellipsoid[serve]'") from error

@@ -23,16 +23,17 @@ def shard_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a run over shards."""
     for option in reversed(
         (
-            click.option("--scheduler", metavar="ADDRESS", help="Learn in shards, on this Dask cluster."),
-            click.option("--workers", type=click.IntRange(min=1), help="Learn in so many processes here, in shards."),
+            click.option("--scheduler", metavar="ADDRESS", help="Learn in shards on this Dask cluster."),
+            click.option("--workers", type=click.IntRange(min=1),
+                         help="Learn in shards with this many processes on this machine."),
             click.option("--shards", type=click.IntRange(min=1), default=16,
-                         help="Parts that are learned separately: two to four for each worker."),
+                         help="Number of parts that are learned separately; take two to four for each worker."),
             click.option("--rounds", type=click.IntRange(min=1),
-                         help="Passes over all shards [default: 5, or 1 where models add up]."),
+                         help="Passes over all shards [default: 5, or 1 for models that add up exactly]."),
             click.option("--merge", "way", type=click.Choice(["auto", "dual"]), default="auto",
-                         help="How models are put together."),
+                         help="How to combine the models."),
             click.option("--checkpoint", type=NewFile(dir_okay=False),
-                         help="Write the model of every round to this file; --resume with it goes on."),
+                         help="Write the model of every round to this file, to continue from it with --resume."),
         )
     ):  # fmt: skip
         command = option(command)
@@ -59,11 +60,11 @@ def learn_shards(options: dict[str, Any], chosen: Any) -> None:
     from ellipsoid.estimators.files.saving import save
     from ellipsoid.streams.sets.datasets import plain_labels
 
-    refuse_changed(options, SINGLE_STREAM_DEFAULTS, "not for a run over shards")
+    refuse_changed(options, SINGLE_STREAM_DEFAULTS, "not for a run over shards: leave it out")
     if options["scheduler"] and options["workers"]:
-        raise click.UsageError("--scheduler and --workers are two ways to say who learns: give one.")
+        raise click.UsageError("--scheduler and --workers exclude each other: give one of them.")
     if options["resume"] and options["checkpoint"] not in (None, options["resume"]):
-        raise click.UsageError("--resume goes on with its own file: leave --checkpoint out, or give the same.")
+        raise click.UsageError("--resume continues its own file: leave --checkpoint out, or give the same file.")
     how = stream_options(options)
     if options["classes"]:
         how["classes"] = plain_labels(options["classes"])

@@ -24,7 +24,7 @@ def command(context: click.Context, file: Path) -> None:
     "--role",
     type=click.Choice(["read", "predict", "label", "learn", "admin"]),
     required=True,
-    help="What it is good for; each role may do what those before it may.",
+    help="What the token allows; each role includes those before it.",
 )
 @click.pass_obj
 def _add(file: Path, name: str, role: str) -> None:
@@ -48,7 +48,7 @@ def _show(file: Path) -> None:
 @click.argument("name")
 @click.pass_obj
 def _remove(file: Path, name: str) -> None:
-    """Make the token of NAME worthless, at once."""
+    """Remove the token of NAME; it is refused from then on."""
     from ellipsoid.service.http.tokens import remove_token
 
     remove_token(file, name)

@@ -16,17 +16,17 @@ COMMON = ("Perceptron", "PassiveAggressive", "MIRA", "AROW", "EllipsoidClassifie
 TEXT_READERS = "readers of text"
 
 
-@click.command(name="warm", short_help="Compile the loops of learners ahead.")
+@click.command(name="warm", short_help="Compile learners before they are used.")
 @click.argument("learners", nargs=-1, metavar="[LEARNER]...")
-@click.option("--all", "every", is_flag=True, help="Every learner there is.")
+@click.option("--all", "every", is_flag=True, help="Compile every learner.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=min(4, os.cpu_count() or 1),
-    help="Processes side by side.",
+    help="Number of processes to use.",
 )  # fmt: skip
 def command(learners: tuple[str, ...], every: bool, jobs: int) -> None:
     """Compile the loops of LEARNERs ahead, for dense and sparse rows, two classes and more, and the readers of text.
 
-    What is compiled is kept, and later runs load it. Without LEARNERs the common ones are made ready.
+    The compiled code is kept on disk, and later runs load it. Without LEARNERs the common ones are compiled.
     """
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
@@ -35,7 +35,7 @@ def command(learners: tuple[str, ...], every: bool, jobs: int) -> None:
     from ellipsoid.estimators import LEARNERS, learner_named
 
     if learners and every:
-        raise click.UsageError("--all and names of LEARNERs contradict each other.")
+        raise click.UsageError("--all and names of LEARNERs contradict each other: give one of them.")
     for name in learners:
         learner_named(name)
     tasks = [TEXT_READERS, *(learners or (LEARNERS if every else COMMON))]
