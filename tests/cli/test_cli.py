@@ -240,10 +240,7 @@ def test_datasets_lists_names():
         (("learn", "digits", "--model", "MIRA", "--param", "margin"), "key=value"),
         (("compare", "digits", "--models", "MIRA,Adaline"), "no learner 'Adaline'"),
         (("compare", "digits", "--passes", "0"), "--passes"),
-        (
-            ("learn", "digits", "--model", "MIRA", "--save", ""),
-            "'--save': a file name must not be empty; is the variable",
-        ),
+        (("learn", "digits", "--model", "MIRA", "--save", ""), "'--save': the file name is empty; is the variable"),
         (("learn", "digits", "--model", "MIRA", "--classes", "0,1,"), "'--classes': '0,1,' names an empty label"),
         (("learn", "digits", "--model", "MIRA", "--classes", ","), "names an empty label; remove the extra comma"),
         (("predict", "no-such-model", "digits"), "does not exist"),

@@ -90,7 +90,7 @@ def test_learning_over_shards_saves_and_resumes(halves, tmp_path):
     [
         (["--epochs", "2"], "--epochs is not for a run over shards"),
         (["--test-then-train"], "--test-then-train is not for a run over shards"),
-        (["--task", "regression"], "--task regression contradicts the learner: MIRA is one of classification"),
+        (["--task", "regression"], "--task regression contradicts the learner: MIRA is for classification"),
         (["--scheduler", "tcp://nowhere:1"], "give one"),
         (["--resume", "HERE", "--checkpoint", "there"], "leave --checkpoint out"),
     ],
@@ -111,7 +111,8 @@ def test_options_that_contradict_are_refused(halves, tmp_path, words, sentence):
 def test_options_of_shards_are_refused_without_workers(halves, words):
     result = run("learn", halves[0][0], "--model", "MIRA", *words)
     assert result.exit_code == 2
-    assert f"{words[0]} is for a run over shards: give --workers or --scheduler too" in " ".join(result.output.split())
+    sentence = f"{words[0]} is only for a run over shards: give --workers or --scheduler too, or leave it out"
+    assert sentence in " ".join(result.output.split())
 
 
 def test_regression_over_shards_needs_no_model(monkeypatch):

@@ -47,7 +47,7 @@ def test_a_remote_model_is_called_as_a_local_one(client, tmp_path):
     with pytest.raises(ValueError, match="3 numbers") as remote:
         model.learn_one([1.0], "big")
     assert (type(remote.value), remote.value.status) == (ServiceError, 422)
-    with pytest.raises(ValueError, match="none of the classes"):
+    with pytest.raises(ValueError, match="is not among the classes that the model was made with"):
         model.partial_fit([[1.0, 2.0, 3.0]], ["huge"])
     with pytest.raises(ServiceError, match="no model"):
         client.predict("nobody", [1.0])
@@ -286,8 +286,8 @@ for missing, module in (("msgspec", "ellipsoid.service.http.tokens"), ("httpx", 
 """
     answer = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     assert answer.split("\n")[:-1] == [
-        "a service needs msgspec: pip install 'ellipsoid[serve]'",
-        "the client of a service needs httpx: pip install 'ellipsoid[serve]'",
+        "a service needs msgspec; install it with: pip install 'ellipsoid[serve]'",
+        "the client of a service needs httpx; install it with: pip install 'ellipsoid[serve]'",
     ]
 
 

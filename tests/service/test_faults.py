@@ -216,7 +216,7 @@ def test_a_damaged_snapshot_is_passed_over(tmp_path):
         (folder / "snapshots" / "m-50.record").write_text("{")
         server.start()
         assert stands(server) == before
-        assert "m-100.model is passed over" in server.log()
+        assert "m-100.model cannot be used and is skipped" in server.log()
 
 
 def test_damage_of_the_journal_is_reported_with_what_remains(tmp_path):
@@ -234,7 +234,7 @@ def test_damage_of_the_journal_is_reported_with_what_remains(tmp_path):
         connection.close()
         server.start(wait=False)
         assert server.wait(60) == 1
-        assert "The 60 examples before are whole" in server.log()
+        assert "The 60 examples before it are intact" in server.log()
         saved = CliRunner().invoke(main, ["replay", str(folder), "m", "--until", "60", "--rows", "-"])
         assert saved.exit_code == 0
         assert [json.loads(line) for line in saved.stdout.splitlines()] == examples(60)

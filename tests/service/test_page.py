@@ -176,7 +176,7 @@ def test_a_token_is_asked_for_and_its_role_counts(browser, tmp_path):
                 visitor.page.keyboard.press("Enter")
                 visitor.page.wait_for_selector(sees)
                 if token == reader:
-                    assert "may look, not label" in visitor.text(".stage p")
+                    assert "may read but not label" in visitor.text(".stage p")
                 else:
                     visitor.page.wait_for_selector(".choice")
 

@@ -16,7 +16,7 @@ class NewFile(click.Path):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         if value == "":
-            self.fail("a file name must not be empty; is the variable that should hold it set?", param, ctx)
+            self.fail("the file name is empty; is the variable that should hold it set?", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -55,7 +55,7 @@ class RefuseTwoLengths:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self.app
         if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope.get("headers", ())}:
-            detail = "a body is sent with Content-Length or with Transfer-Encoding, not with both"
+            detail = "send the body with Content-Length or with Transfer-Encoding, not with both"
             app = problem_response(CallProblem(400, detail))
             app.headers["connection"] = "close"
         await app(scope, receive, send)

@@ -19,7 +19,7 @@ import msgspec
 try:
     import httpx
 except ImportError as error:
-    raise ImportError("the client of a service needs httpx: pip install 'ellipsoid[serve]'") from error
+    raise ImportError("the client of a service needs httpx; install it with: pip install 'ellipsoid[serve]'") from error
 
 # Statuses after which the same request may succeed.
 RETRIED = (429, 503, 507)
@@ -192,7 +192,7 @@ class Client:
                 raise ValueError(f"the address of a service must begin with http:// or https://: {error}") from error
             except httpx.TransportError as error:
                 if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                    advice = "give the file of the certificate that vouches for it as cafile"
+                    advice = "give the file of its certificate, or of the authority that signed it, as cafile"
                     raise ConnectionError(f"{self._http.base_url} is not trusted: {error}; {advice}") from error
                 if time.monotonic() > deadline:
                     raise ConnectionError(f"{self._http.base_url} cannot be reached: {error}") from error
@@ -296,14 +296,16 @@ def _features(x: Any) -> Any:
     else:
         return x
     if any(isinstance(value, float) and not isfinite(value) for value in (x.values() if isinstance(x, dict) else x)):
-        raise ValueError("x holds NaN or inf; impute or drop it before it is sent")
+        raise ValueError("x holds NaN or inf; impute or drop it before sending")
     return x
 
 
 def _error(answer: httpx.Response) -> ServiceError:
     if answer.is_redirect:
         where = answer.headers["location"]
-        return ServiceError(f"the service answered {answer.status_code}: look for it at {where}", answer.status_code)
+        return ServiceError(
+            f"the service answered {answer.status_code}: it has moved to {where}; give that address", answer.status_code
+        )
     try:
         problem = msgspec.json.decode(answer.content)
         return ServiceError(problem["detail"], answer.status_code, problem.get("line"))

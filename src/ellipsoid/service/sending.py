@@ -55,8 +55,8 @@ def examples_of(stream: Stream, start: int) -> Iterator[tuple[int, Any, Any]]:
         for i, weight in enumerate(weights):
             if weight not in (0.0, 1.0):
                 raise ValueError(
-                    f"row {chunk.offset + i + 1} of {stream.name} has the weight {weight:g}, and a service learns each "
-                    "row once: leave weights other than 0 and 1 out, or learn the file by ellipsoid learn"
+                    f"row {chunk.offset + i + 1} of {stream.name} has the weight {weight:g}, but a service learns "
+                    "each row once: leave out weights other than 0 and 1, or learn the file with ellipsoid learn"
                 )
         for i in (i for i, weight in enumerate(weights) if weight):
             if number >= start:

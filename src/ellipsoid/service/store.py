@@ -68,7 +68,7 @@ class Store:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
-            raise OSError(f"{folder} is in use by another service") from None
+            raise OSError(f"{folder} is in use by another service; stop it, or give another folder") from None
         self.models: dict[str, ModelStream] = {}
         # Held while models or learners change, so that one that was found to exist can be used.
         self.changing = threading.Lock()
@@ -120,7 +120,7 @@ class Store:
                 "what the journal has"
             )
         snapshot.rename(snapshot.with_suffix(".lost"))
-        _log.warning("the snapshot %s is put aside", snapshot.name)
+        _log.warning("the snapshot %s does not fit the journal and is put aside", snapshot.name)
 
     def _add_learner(self, stream: ModelStream, name: str, body: NewLearner, first: int) -> LearnerThread:
         """Add a learner to a stream, with the examples that it has refused; its thread is not started yet."""
@@ -200,7 +200,7 @@ class Store:
             if existing is not None:
                 if existing[1] != text:
                     raise CallProblem(
-                        409, f"there is a model {name!r} already, made otherwise; give the new one another name"
+                        409, f"there is already a model {name!r} with other settings; give the new one another name"
                     )
                 return None
             now = time.time()
@@ -231,7 +231,11 @@ class Store:
             existing = connection.execute(query, (stream.id, learner)).fetchone()
             if existing is not None:
                 if existing[0] != text:
-                    raise CallProblem(409, f"{stream.name!r} has a learner {learner!r} already, made otherwise")
+                    raise CallProblem(
+                        409,
+                        f"{stream.name!r} already has a learner {learner!r} with other settings; "
+                        "give the new one another name",
+                    )
                 return None
             first, _ = first_and_last(connection, stream.id)
             connection.execute(
@@ -275,7 +279,7 @@ class Store:
         learner = StreamLearner(champion.learner.body, first, classes=stream.body.classes, bits=stream.bits)
         champion.snapshots.restore(learner, t)
         if learner.t < stream.oldest:
-            raise CallProblem(410, f"the examples before {stream.oldest:,} are gone, and no snapshot stands for them")
+            raise CallProblem(410, f"the examples before {stream.oldest:,} are gone, and there is no snapshot of them")
         with closing(opened(self.journal.path)) as connection:
             for block in blocks_after(connection, stream.id, learner.t, t):
                 learner.learn_or_pass(block.rows.part(learner.t - block.first, min(block.end, t) - block.first))
@@ -290,7 +294,7 @@ class Store:
             except Exception:
                 # A service that is being stopped refuses writes.
                 if not self._stop.is_set():
-                    _log.exception("housekeeping failed; it is tried again")
+                    _log.exception("housekeeping failed; it will be tried again")
 
     def close(self) -> None:
         """Write and learn what has arrived, and write snapshots, as far as there is time."""
@@ -317,7 +321,7 @@ def _refuse_bad(body: NewLearner) -> None:
         labels_model(body)
         classes = getattr(body, "classes", None) or []
         if len(set(classes)) < len(classes) or len({isinstance(c, str) for c in classes}) > 1:
-            raise ValueError("classes must all be text or all be numbers, and none twice")
+            raise ValueError("classes must be all text or all numbers, without repetitions")
         # A class that no example could have as its label would make the learner refuse all examples.
         if len(classes) > LABEL_LIMIT:
             raise ValueError(f"a model of the service has at most {LABEL_LIMIT} classes, got {len(classes)}")

@@ -46,7 +46,7 @@ class Events:
     async def watch(self, holder: Holder, last: str, may: Callable[[], bool] = lambda: True) -> AsyncIterator[bytes]:
         """Events from now on, or after the event ``last``, as long as the holder ``may`` see them."""
         if self.watchers >= MOST_WATCHERS:
-            raise CallProblem(429, f"{MOST_WATCHERS} pages look already; try again later", retry_after=10)
+            raise CallProblem(429, f"{MOST_WATCHERS} pages are already open; try again later", retry_after=10)
         return self._stream(holder, last, may)
 
     def end(self) -> None:

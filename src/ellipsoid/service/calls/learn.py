@@ -32,7 +32,7 @@ async def learn(service: Service, request: Request, holder: Holder) -> Response:
         parts = [_single(stream, decoded(LabelledExample, await service.body(request)))]
     stream.check_learning()
     if not parts and not refused:
-        raise CallProblem(422, "the body holds no example")
+        raise CallProblem(422, "the body holds no example; send at least one")
     future, reply = service.promise()
     write = LearnWrite(stream, parts, holder.name, reply, refused)
     service.store.journal.submit(write)
@@ -69,7 +69,7 @@ async def labels(service: Service, request: Request, holder: Holder) -> Response
         truths = [(1, decoded(TrueLabel, await service.body(request)))]
     stream.check_learning()
     if not truths:
-        raise CallProblem(422, "the body holds no label")
+        raise CallProblem(422, "the body holds no label; send at least one")
     try:
         checked = [(line, truth.id, label_of(truth.y)) for line, truth in truths]
     except (ValueError, OverflowError) as error:

@@ -42,18 +42,18 @@ async def make_model(service: Service, request: Request, holder: Holder) -> Resp
     name = _name(request, "name")
     body = await _body(service, request, NewModel)
     if name not in service.store.models and len(service.store.models) >= MOST_MODELS:
-        raise CallProblem(409, f"a service has at most {MOST_MODELS} models")
+        raise CallProblem(409, f"a service has at most {MOST_MODELS} models, and all of them are taken")
     made = await service.in_thread(service.store.make_model, name, body)
     return json_response(await service.in_thread(_status, service.store.stream(name)), 201 if made else 200)
 
 
 async def make_challenger(service: Service, request: Request, holder: Holder) -> Response:
-    """Have another learner learn the stream of a model."""
+    """Add a challenger: another learner that learns the stream of a model."""
     name, learner = request.path_params["name"], _name(request, "learner")
     body = await _body(service, request, NewLearner)
     stream = service.store.stream(name)
     if learner not in stream.learners and len(stream.learners) > MOST_CHALLENGERS:
-        raise CallProblem(409, f"a model has at most {MOST_CHALLENGERS} challengers")
+        raise CallProblem(409, f"a model has at most {MOST_CHALLENGERS} challengers, and all of them are taken")
     made = await service.in_thread(service.store.make_challenger, name, learner, body)
     return json_response(await service.in_thread(_status, stream), 201 if made else 200)
 
@@ -83,7 +83,9 @@ async def model_file(service: Service, request: Request, holder: Holder) -> Resp
     if t is None:
         published = stream.champion.published
         if not published.learner.has_learned:
-            raise CallProblem(409, f"{stream.name} has learned nothing yet")
+            raise CallProblem(
+                409, f"{stream.name} has learned nothing yet; send examples to /v1/models/{stream.name}/learn"
+            )
         t, content = published.t, await service.in_thread(published.file)
     else:
         content = await service.in_thread(service.store.model_at, stream.name, t)

@@ -60,7 +60,7 @@ def description() -> dict[str, Any]:
         "info": {
             "title": "ellipsoid",
             "version": __version__,
-            "description": "Models that learn over HTTP and forget nothing that they acknowledged.",
+            "description": "Models that learn over HTTP and never forget an example that they have acknowledged.",
         },
         "paths": paths,
         "components": {
@@ -88,7 +88,7 @@ def _operation(row: CallRow) -> dict[str, Any]:
     if row.body is not None:
         content = {JSON: {"schema": _ref(row.body)}}
         if row.lines:
-            content[NDJSON] = {"schema": {"type": "string", "description": f"a {row.body} a line"}}
+            content[NDJSON] = {"schema": {"type": "string", "description": f"one {row.body} per line"}}
         found["requestBody"] = {"required": True, "content": content}
     return found
 
@@ -98,7 +98,7 @@ def _content(row: CallRow) -> dict[str, Any]:
     if row.media != JSON:
         content = {row.media: {}}
     if row.answer_lines:
-        content[NDJSON] = {"schema": {"type": "string", "description": f"a {row.answer_lines} a line"}}
+        content[NDJSON] = {"schema": {"type": "string", "description": f"one {row.answer_lines} per line"}}
     return content
 
 

@@ -44,7 +44,7 @@ async def predict(service: Service, request: Request, holder: Holder) -> Respons
     async for line, text in service.pieces(request):
         batch += await service.in_thread(decoded_lines, ExampleToPredict, text, line)
     if not batch:
-        raise CallProblem(422, "the body holds no example")
+        raise CallProblem(422, "the body holds no example; send at least one")
     published = _published(stream)
     lines: list[bytes] = []
     kept = []

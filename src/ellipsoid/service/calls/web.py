@@ -109,7 +109,8 @@ class Service:
             # Browsers send this header with every request, also for an image, by which a page could claim questions.
             if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
                 raise CallProblem(
-                    403, "a page of another site asks; a service without tokens answers its own page only"
+                    403,
+                    "the request comes from a page of another site; a service without tokens answers only its own page",
                 )
             return EVERYBODY
         self._refresh(self.tokens)
@@ -121,14 +122,16 @@ class Service:
             # Requests with the same token wait for the same check.
             if token not in self.token_checks:
                 if len(self.token_checks) >= MOST_TOKEN_CHECKS:
-                    raise CallProblem(429, "too many tokens are being checked; try again in a second", retry_after=1)
+                    raise CallProblem(
+                        429, "too many tokens are being checked at once; try again in a second", retry_after=1
+                    )
                 loop = asyncio.get_running_loop()
                 self.token_checks[token] = loop.run_in_executor(self.guards, self.tokens.check, token)
                 self.token_checks[token].add_done_callback(lambda _: self.token_checks.pop(token))
             await asyncio.shield(self.token_checks[token])
             holder = self.tokens.known(token)
         if holder is None:
-            raise CallProblem(401, "the token is not known")
+            raise CallProblem(401, "the token is not known; check it, or ask for a new one")
         return holder
 
     def _refresh(self, tokens: Tokens) -> None:
@@ -137,7 +140,9 @@ class Service:
         except (OSError, ValueError) as error:
             _log.error("the file of tokens cannot be read: %s", error)
             raise CallProblem(
-                503, "the file of tokens cannot be read, so that nobody is let in", retry_after=5
+                503,
+                "the file of tokens cannot be read, so no caller can be let in; see the log of the service",
+                retry_after=5,
             ) from None
 
     def may_still(self, holder: Holder) -> Callable[[], bool]:
@@ -170,14 +175,14 @@ class Service:
                 async with asyncio.timeout(self.options.chunk_seconds):
                     chunk = await anext(body, None)
             except TimeoutError:
-                raise CallProblem(408, "the body came too slowly; nothing of it was learned") from None
+                raise CallProblem(408, "the body came too slowly; nothing of it was learned; send it again") from None
             if chunk is None:
                 return
             size += len(chunk)
             if size > most:
                 raise CallProblem(413, f"the body must have at most {most:,} bytes")
             if time.monotonic() > deadline:
-                raise CallProblem(408, "the body came too slowly; nothing of it was learned")
+                raise CallProblem(408, "the body came too slowly; nothing of it was learned; send it again")
             if chunk:
                 yield chunk
 
@@ -213,7 +218,7 @@ class Service:
         """Is the body a batch? Content types that a form of a web page could send are refused."""
         packed = request.headers.get("content-encoding", "identity")
         if packed.strip().lower() != "identity":
-            raise CallProblem(415, f"bodies are read as they are: send it without content-encoding {packed[:100]!r}")
+            raise CallProblem(415, f"compressed bodies are not read: send it without content-encoding {packed[:100]!r}")
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == NDJSON:
             return True
@@ -241,7 +246,9 @@ def endpoint(service: Service, name: str, role: str | None, call: Call) -> Calla
             response = Response(status_code=400)
         except Exception:
             _log.exception("%s failed", name)
-            response = problem_response(CallProblem(500, "the service failed here; its log has the reason"))
+            response = problem_response(
+                CallProblem(500, "the service failed at this request; see its log for the reason")
+            )
         service.metrics.answered(name, response.status_code, time.perf_counter() - began)
         return response
 

@@ -15,7 +15,7 @@ _MODELS = {
     "learned_examples": "Examples that the champion has learned.",
     "lag_examples": "Examples that the champion has not learned yet.",
     "errors": "Examples that were predicted wrongly before they were learned.",
-    "windowed_error": "The share of errors among the last 1000 examples.",
+    "windowed_error": "Share of errors among the last 1000 examples.",
     "mistakes": "Mistakes that the champion counts, ties included.",
     "updates": "Examples that changed the champion.",
     "snapshot_examples": "Examples in the newest snapshot.",
@@ -28,18 +28,23 @@ class Metrics:
 
     def __init__(self, store: Any) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter("ellipsoid_requests", "Requests answered.", ["call", "status"], registry=self.registry)
+        self.requests = Counter("ellipsoid_requests", "Answered requests.", ["call", "status"], registry=self.registry)
         self.seconds = Histogram(
             "ellipsoid_request_seconds",
-            "From a request's head to its answer.",
+            "Seconds from the head of a request to its answer.",
             ["call"],
             buckets=_SECONDS,
             registry=self.registry,
         )
         self.commit_seconds = Histogram(
-            "ellipsoid_commit_seconds", "Commits of the journal.", buckets=_SECONDS, registry=self.registry
+            "ellipsoid_commit_seconds",
+            "Seconds that commits of the journal take.",
+            buckets=_SECONDS,
+            registry=self.registry,
         )
-        self.commit_works = Counter("ellipsoid_committed_works", "Requests in commits.", registry=self.registry)
+        self.commit_works = Counter(
+            "ellipsoid_committed_works", "Requests that were committed to the journal.", registry=self.registry
+        )
         self._children: dict[Any, Any] = {}
         self.store = store
         self.registry.register(self)

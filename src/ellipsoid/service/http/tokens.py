@@ -102,7 +102,7 @@ def add_token(path: Path, name: str, role: str) -> str:
     with _locked_folder(path):
         entries = _entries(path) if path.exists() else {}
         if name in entries:
-            raise ValueError(f"there is a token {name!r} already; remove it first, or choose another name")
+            raise ValueError(f"there is already a token {name!r}; remove it first, or choose another name")
         entries[name] = {"name": name, "role": role, "salt": salt.hex(), "hash": _hash(secret, salt).hex()}
         _write(path, entries)
     return f"{name}.{secret}"
@@ -154,7 +154,7 @@ def _entries(path: Path) -> dict[str, dict[str, str]]:
             if not isinstance(name, str) or role not in ROLES:
                 raise ValueError(f"role must be one of {', '.join(ROLES)}")
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{path}, line {number}: no token can be read from it: {error}") from error
+            raise ValueError(f"{path}, line {number}: this line holds no valid token: {error}") from error
         entries[name] = entry
     return entries
 

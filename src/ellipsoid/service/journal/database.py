@@ -64,7 +64,9 @@ def opened(path: Path, *, write: bool = False) -> sqlite3.Connection:
     try:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
     except sqlite3.OperationalError as error:
-        raise OSError(f"{path} cannot be opened: {error}; see that it is a file, and who may write it") from error
+        raise OSError(
+            f"{path} cannot be opened: {error}; check that it is a file and that you may write to it"
+        ) from error
     try:
         if write:
             # The page size holds for a new journal; larger pages are read quicker, smaller ones written quicker.
@@ -84,7 +86,7 @@ def opened(path: Path, *, write: bool = False) -> sqlite3.Connection:
         connection.close()
         if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
             raise OSError(f"{path} cannot be used: {error}") from error
-        raise DamagedStore(f"{path} is damaged: {error}; see the page on operations for what can be saved") from error
+        raise DamagedStore(f"{path} is damaged: {error}; the page on operations says what can be saved") from error
     except BaseException:
         connection.close()
         raise
@@ -124,11 +126,11 @@ def blocks_after(
             if expected > row:
                 yield JournalBlock(first, read_back(form, x, y), time, token)
     except sqlite3.DatabaseError as error:
-        raise _damage(model, expected, f"{error} behind example {expected:,}") from error
+        raise _damage(model, expected, f"{error} after example {expected:,}") from error
 
 
 def _damage(model: int, row: int, what: str) -> DamagedStore:
-    return DamagedStore(f"the journal of model {model} is damaged: {what}. The {row:,} examples before are whole")
+    return DamagedStore(f"the journal of model {model} is damaged: {what}. The {row:,} examples before it are intact")
 
 
 def _checksum(model: int, first: int, count: int, form: str, x: bytes, y: bytes) -> int:

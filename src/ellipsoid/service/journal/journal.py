@@ -57,7 +57,7 @@ class Journal:
         """Queue a write, or raise `CallProblem` 429 where too much is waiting; an ``urgent`` one is always taken."""
         with self._ready:
             if self._closing:
-                raise CallProblem(503, "the service is stopping; try again after it has started", retry_after=5)
+                raise CallProblem(503, "the service is stopping; try again when it is running again", retry_after=5)
             full = len(self._waiting) >= self.most_waiting or self._bytes > LARGEST_GROUP
             if full and not urgent:
                 raise CallProblem(429, "too much is waiting to be written; try again in a second", retry_after=1)
@@ -145,12 +145,12 @@ class Journal:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
         except sqlite3.Error:
-            _log.warning("the journal could not be rolled back; it is opened anew")
+            _log.warning("the journal could not be rolled back; it is opened again")
         # After an error of the disk, what the connection remembers may be wrong.
         try:
             fresh = opened(self.path, write=True)
         except (OSError, ValueError, sqlite3.Error) as error:
-            _log.warning("the journal could not be opened anew: %s", error)
+            _log.warning("the journal could not be opened again: %s", error)
             return
         self.connection.close()
         self.connection = fresh
@@ -162,7 +162,8 @@ class Journal:
                 _log.error("the journal cannot be written: %s", error)
             self.fault = str(error)
             detail = (
-                f"the journal cannot be written ({error}); nothing of this was learned. Try again when there is room"
+                f"the journal cannot be written ({error}); nothing of this was learned. "
+                "Try again when the disk can be written"
             )
             write.failed(CallProblem(507, detail, retry_after=5))
         else:

@@ -40,10 +40,10 @@ class Schema:
         if self.form in (None, form) and (width is None or self.width in (None, width)):
             return None
         if self.form == NAMED:
-            return "x must be an object of named features, as the first example was"
+            return "x must be an object of named features, as in the first example"
         if form == DENSE:
-            return f"x must hold {self.width} numbers, as the first example did, got {width}"
-        return f"x must be a list of {self.width} numbers, as the first example was"
+            return f"x must hold {self.width} numbers, as in the first example, got {width}"
+        return f"x must be a list of {self.width} numbers, as in the first example"
 
     def misfit(self, rows: Rows) -> tuple[int, str] | None:
         """The first row that does not fit, and why."""
@@ -60,10 +60,13 @@ class Schema:
                 if isinstance(label, str) != words:
                     return i, f"the label {label!r} must be {'text' if words else 'a number'}, as the first one is"
                 if self.fixed_labels:
-                    return i, f"the label {label!r} is none of the classes that the model was made with"
+                    return i, f"the label {label!r} is not among the classes that the model was made with"
                 fresh.add(label)
                 if known + len(fresh) > LABEL_LIMIT:
-                    return i, f"the label {label!r} is one too many: a model of the service has at most {LABEL_LIMIT}"
+                    return (
+                        i,
+                        f"the label {label!r} is one too many: a model of the service has at most {LABEL_LIMIT} labels",
+                    )
         return None
 
     def check_form(self, rows: Rows) -> None:

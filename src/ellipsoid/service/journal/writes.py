@@ -190,9 +190,9 @@ class KeepWrite(Write):
             if kept is None and not _labelled(connection, model, key):
                 self.fresh.append(example)
             elif kept != (x,):
-                raise CallProblem(409, f"another example is kept, or was labelled, under the id {key!r} already")
+                raise CallProblem(409, f"the id {key!r} already belongs to another example; choose another id")
         if len({key for key, *_ in self.examples}) < len(self.examples):
-            raise CallProblem(409, "an id is given twice in one batch")
+            raise CallProblem(409, "an id is given twice in one batch; give each example its own id")
         connection.executemany(
             "INSERT INTO kept (model, id, x, predicted, doubt, ask, time, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [(model, *example, now, self.token) for example in self.fresh],

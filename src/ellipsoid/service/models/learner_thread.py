@@ -167,7 +167,7 @@ class LearnerThread:
             self.learner.learn_carefully(rows)
             fresh = {row: why for row, why in self.learner.refused.items() if row not in known}
             for row, why in fresh.items():
-                _log.warning("%s.%s passes over example %d: %s", self.stream.name, self.name, row, why)
+                _log.warning("%s.%s skips example %d: %s", self.stream.name, self.name, row, why)
             self.refuse(fresh)
 
     def _relearn_up_to(self, row: int) -> None:

@@ -43,7 +43,9 @@ def labels_model(body: NewLearner) -> Any:
     """The same, with a ``ValueError`` for a regressor; a store that holds one already can still be opened."""
     made = new_model(body)
     if not is_classifier(made):
-        raise ValueError(f"a service learns labels, and {body.learner} numbers; choose a classifier, such as AROW")
+        raise ValueError(
+            f"a service learns labels, but {body.learner} learns numbers; choose a classifier, such as AROW"
+        )
     return made
 
 

@@ -103,7 +103,7 @@ class Replay:
         found = Snapshots(past.store / "snapshots", past.name, past.champion_name).restore(learner, past.until)
         if found is None and learner.first < past.oldest:
             raise ValueError(
-                f"the examples before {past.oldest:,} are gone, and no snapshot up to {past.until:,} is left"
+                f"the examples before {past.oldest:,} are gone, and no snapshot up to example {past.until:,} is left"
             )
         self.model, self.start = learner.model, learner.t
         self.rows, self.errors = learner.record.rows, learner.record.errors

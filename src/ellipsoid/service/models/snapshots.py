@@ -75,7 +75,7 @@ class Snapshots:
             try:
                 learner.load(snapshot.path, snapshot.t, _record(snapshot.path.with_suffix(".record")))
             except (DamagedModel, OSError, ValueError) as error:
-                _log.warning("the snapshot %s is passed over: %s", snapshot.path, error)
+                _log.warning("the snapshot %s cannot be used and is skipped: %s", snapshot.path, error)
                 continue
             return snapshot
         return None
@@ -85,5 +85,5 @@ def _record(path: Path) -> RunRecord | None:
     try:
         return RunRecord.from_dict(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        _log.warning("the record %s is passed over: %s", path, error)
+        _log.warning("the record %s cannot be used and is skipped: %s", path, error)
         return None

@@ -15,9 +15,9 @@ export function confusion(confused) {
   const counts = new Map(known.map((each) => [JSON.stringify([each.label, each.predicted]), each.count]));
   const of = (label, predicted) => counts.get(JSON.stringify([label, predicted])) ?? 0;
   const total = known.reduce((sum, each) => sum + each.count, 0);
-  if (!labels.length) return el("p", { class: "note" }, "Nothing was predicted yet.");
+  if (!labels.length) return el("p", { class: "note" }, "Nothing has been predicted yet.");
   return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Confusion table" }, el("table", { class: "confusion" },
-    el("caption", {}, `The last ${count(total)} examples: true labels in rows, predicted ones in columns${often.size > MOST ? `, the ${MOST} most frequent` : ""}`),
+    el("caption", {}, `The last ${count(total)} examples: true labels in rows, predicted labels in columns${often.size > MOST ? `, the ${MOST} most frequent` : ""}`),
     el("thead", {}, el("tr", {}, el("td"), labels.map((label) => el("th", { scope: "col" }, String(label))))),
     el("tbody", {}, labels.map((label) => {
       const all = labels.reduce((sum, other) => sum + of(label, other), 0) || 1;

@@ -112,7 +112,7 @@ function askToken(why) {
     const text = place("token-text").value.trim();
     place("token-text").value = "";
     if (/[^!-~]/.test(text)) {
-      askToken("That is no token: there is a sign in it that no token has.");
+      askToken("This is not a token: it contains a character that tokens never have.");
       return;
     }
     token.text = text;

@@ -31,7 +31,7 @@ export class Model {
       values: percent,
       series: [
         { label: "mistakes", colour: "curve-0", width: 2.2 },
-        { label: "at most, by the certificate", colour: "curve-1", width: 2, dash: [6, 3] },
+        { label: "bound of the certificate", colour: "curve-1", width: 2, dash: [6, 3] },
       ],
       bands: [[2, 1]],
       marks: () => this.portrait?.changes ?? [],
@@ -41,8 +41,8 @@ export class Model {
     const places = ["error", "confusion", "weights", "facts", "certificates", "axes"];
     this.places = Object.fromEntries(places.map((key) => [key, el("div")]));
     const panel = (title, ...inside) => el("section", { class: "panel" }, el("h2", {}, title), ...inside);
-    const explained = el("p", { class: "note" }, "Its shadow on the two longest axes, measured by the last examples: "
-      + "as wide as their labels are in doubt. Thin lines: what it was.");
+    const explained = el("p", { class: "note" }, "Its shadow on its two longest axes, measured with the last examples: "
+      + "the wider it is, the more their labels are in doubt. Thin lines show earlier shadows.");
     this.shadowPanel = panel("The ellipsoid", explained, this.shadow.element, this.places.axes);
     this.element = el("div", { class: "model" },
       el("div", { class: "bar-of-view" }, el("h1", {}, name), this.chooser, this.logButton), this.head, this.trouble,
@@ -99,7 +99,7 @@ export class Model {
     if (portrait.shadow) {
       const trail = (points?.t ?? []).map((t, i) => ({ t, longest: points.longest[i], second: points.second[i] }));
       this.shadow.show(portrait.shadow, [...trail, { ...portrait.shadow, t: portrait.t }]);
-      fill(this.places.axes, el("p", { class: "note" }, `The two axes hold ${percent(portrait.shadow.share)} of all doubt.`));
+      fill(this.places.axes, el("p", { class: "note" }, `These two axes hold ${percent(portrait.shadow.share)} of all doubt.`));
     }
     this.shadowPanel.hidden = !portrait.shadow;
     this.shadowPanel.parentElement.classList.toggle("alone", !portrait.shadow);
@@ -117,7 +117,7 @@ export class Model {
     };
     fill(this.places.facts, el("dl", { class: "facts" },
       Object.entries(facts).map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, String(value))))));
-    const none = el("p", { class: "note" }, "This learner gives none for this run.");
+    const none = el("p", { class: "note" }, "This learner gives no certificates for this run.");
     fill(this.places.certificates, portrait.certificates.length ? certificates(portrait.certificates, portrait.t) : none);
   }
 
@@ -143,7 +143,7 @@ export class Model {
   update() {
     const model = state.models.get(this.name);
     if (!model) {
-      if (state.known) say(this.trouble, `There is no model ${this.name}.`);
+      if (state.known) say(this.trouble, `There is no model named ${this.name}.`);
       return;
     }
     this.of ??= model.champion;
@@ -188,7 +188,7 @@ export class Model {
     const [mistakes, bound, t] = [points.mistakes.at(-1), points.bound.at(-1), points.t.at(-1)];
     say(this.closes, bound === null || bound === undefined ? "No bound is known for this learner and run."
       : bound >= t ? `${count(mistakes)} mistakes so far; the bound is still above the number of examples.`
-        : `${count(mistakes)} mistakes; no more than ${count(Math.floor(bound))} were possible, ${percent(bound / t)} of all.`);
+        : `${count(mistakes)} mistakes; at most ${count(Math.floor(bound))} were possible, ${percent(bound / t)} of all examples.`);
     const all = [points, ...[...this.history.values()].filter((each) => each !== points)];
     const key = all.map((each) => each.name).join(" ");
     if (key !== this.key_) {
@@ -239,13 +239,13 @@ export class Model {
 /** The marks of a chart, in words. */
 function changes(portrait) {
   const found = portrait?.changes ?? [];
-  return found.length ? ` The truth was proved to have moved at ${found.map(count).join(", ")}.` : "";
+  return found.length ? ` A change of the stream was proved at ${found.map(count).join(", ")}.` : "";
 }
 
 /** A bound in words, after `t` examples. */
 function boundInWords({ name, bound }, t) {
   if (bound === null) return "none";
-  return name.startsWith("mistakes") && bound >= t ? "says nothing" : figure(bound);
+  return name.startsWith("mistakes") && bound >= t ? "says nothing yet" : figure(bound);
 }
 
 function certificates(all, t) {

@@ -153,7 +153,7 @@ function mistakesAndBound(learner) {
 /** How far the champion of a model has come in the journal. */
 function progress(model, best) {
   if (best.failure) return `stopped: ${best.failure}`;
-  if (!model.ready) return `rebuilding, ${brief(best.lag)} to go`;
+  if (!model.ready) return `rebuilding, ${brief(best.lag)} examples to go`;
   return behind(model, best) ? `${count(best.lag)} behind` : "up to date";
 }
 
@@ -180,6 +180,6 @@ function empty() {
   ];
   return el("section", { class: "empty" },
     el("h2", {}, "Nothing here yet"),
-    el("p", {}, "Three commands fill this service; the page follows by itself."),
+    el("p", {}, "These three commands fill the service; the page updates by itself."),
     commands.map(([title, text]) => el("div", {}, el("h3", {}, title), el("pre", { tabindex: "0" }, text))));
 }

@@ -30,7 +30,7 @@ export class Questions {
     this.element = el("div", { class: "questions" }, el("h1", {}, "Questions of ", el("span", { class: "label" }, name)), this.facts, this.trouble,
       this.stage, this.choices, el("div", { class: "actions" }, this.skipButton, this.undoButton, this.filter, this.last));
     if (!may("label")) {
-      fill(this.stage, el("p", {}, "Your token may look, not label. Ask for one with the role label."));
+      fill(this.stage, el("p", {}, "Your token may read but not label. Ask for a token with the role label."));
       this.choices.hidden = true;
       return;
     }
@@ -87,7 +87,7 @@ export class Questions {
 
   give(label) {
     if (!this.answers.question) return;
-    say(this.last, `${label} is sent in a moment`);
+    say(this.last, `${label} will be sent in a moment`);
     if (!this.labels.some((each) => each === label)) this.labels.push(label);
     this.answers.answer(label);
   }
@@ -99,7 +99,7 @@ export class Questions {
 
   undo() {
     const one = this.answers.undo();
-    say(this.last, one ? `${one.label} was taken back` : "nothing to take back: it is learned already");
+    say(this.last, one ? `${one.label} was undone` : "nothing to undo: the last answer is already learned");
   }
 
   show() {
@@ -108,7 +108,7 @@ export class Questions {
     if (question === this.shownQuestion && question) return;
     this.shownQuestion = question;
     if (!question) {
-      fill(this.stage, el("p", { class: "note" }, "No question at the moment. The next one shows by itself."));
+      fill(this.stage, el("p", { class: "note" }, "No question at the moment. The next one appears by itself."));
       return;
     }
     fill(this.stage, el("div", { class: "exhibit" }, example(question.x)), reasons(question.predicted, question.why, question.x));
@@ -124,7 +124,7 @@ export class Questions {
     const sent = this.answers.given.length;
     const saved = model.asked + model.saved;
     const share = saved ? `, ${percent(model.saved / saved)} of ${count(saved)} examples` : "";
-    fill(this.facts, el("b", {}, count(sent)), " given here, ", el("b", {}, count(model.answered)), " in all; ",
+    fill(this.facts, el("b", {}, count(sent)), " answers given here, ", el("b", {}, count(model.answered)), " in all; ",
       el("b", { class: "saved" }, count(model.saved)),
       ` labels saved${share}; ${count(model.waiting)} kept; the model has learned `,
       el("b", { class: "learned" }, count(champion(model).t)), " examples.");

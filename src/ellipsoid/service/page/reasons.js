@@ -11,8 +11,8 @@ const SHOWN = 6;
 export function reasons(predicted, why, x) {
   const rival = why.rival === null ? "" : String(why.rival);
   const sure = why.confidence === null
-    ? `It leads ${rival} by ${figure(why.lead)}.`
-    : `It is ${why.confidence > 0.99 ? "more than 99\u00a0%" : percent(why.confidence)} sure of that against ${rival}, by a lead of ${figure(why.lead)}.`;
+    ? `This label is ahead of ${rival} by ${figure(why.lead)}.`
+    : `It is ${why.confidence > 0.99 ? "more than 99\u00a0%" : percent(why.confidence)} sure that this label is ahead of ${rival}; the lead is ${figure(why.lead)}.`;
   const heaviest = why.pushes.slice(0, SHOWN);
   const most = Math.max(...heaviest.map((each) => Math.abs(each.push)), 1e-300);
   const square = side(x);
@@ -20,7 +20,7 @@ export function reasons(predicted, why, x) {
   if (square) {
     const all = new Array(x.length).fill(0);
     for (const each of why.pushes) all[Number(each.feature)] = each.push;
-    parts.push(el("figure", {}, picture(all, { size: 112, signed: true, label: `What speaks for ${predicted}, and what for ${rival}` }),
+    parts.push(el("figure", {}, picture(all, { size: 112, signed: true, label: `What speaks for ${predicted} and what for ${rival}` }),
       el("figcaption", {}, key("curve-0"), `speaks for ${predicted}`, el("br"), key("curve-1"), `speaks for ${rival}`)));
   } else if (heaviest.length) {
     parts.push(barTable("Heaviest features", heaviest.map((each) => ({

@@ -45,7 +45,7 @@ export async function call(method, path, body, options = {}) {
     throw new Problem(0, "The service cannot be reached.");
   }
   const content = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Problem(answer.status, content.detail || `The service answers ${answer.status}.`);
+  if (!answer.ok) throw new Problem(answer.status, content.detail || `The service answered with status ${answer.status}.`);
   return content;
 }
 

@@ -41,7 +41,7 @@ export class TryIt {
     try {
       x = JSON.parse(this.text.value);
     } catch (error) {
-      say(this.trouble, `Not JSON yet: ${error.message}`);
+      say(this.trouble, `This is not JSON yet: ${error.message}`);
       return;
     }
     this.draw(x);
@@ -68,8 +68,8 @@ export class TryIt {
       this.canvas = picture(x, { size: 256, label: "The example as a picture, to draw on" });
       this.canvas.addEventListener("pointerdown", (event) => this.ink(event));
       this.canvas.addEventListener("pointermove", (event) => event.buttons && this.ink(event));
-      fill(this.canvasBox, this.canvas, el("p", { class: "note" }, "Draw on it; with Shift the pointer is a rubber. "),
-        el("button", { type: "button", class: "quiet", onclick: () => this.put(x.map(() => 0)) }, "blank sheet"));
+      fill(this.canvasBox, this.canvas, el("p", { class: "note" }, "Draw on it; hold Shift to erase. "),
+        el("button", { type: "button", class: "quiet", onclick: () => this.put(x.map(() => 0)) }, "clear"));
     }
     this.x = x;
   }
@@ -100,8 +100,8 @@ export class TryIt {
     this.rows = scores.map((score, i) => [this.classes?.[i] ?? i, score]);
     const ordered = [...this.rows].sort((a, b) => b[1] - a[1]).slice(0, 12);
     const notes = [];
-    if (prediction.certain !== undefined) notes.push(prediction.certain ? "No classifier that agrees with the examples says otherwise." : "Classifiers that agree with all examples disagree here.");
-    if (prediction.ask !== undefined) notes.push(prediction.ask ? "It would ask for this label." : "It would not ask for this label.");
+    if (prediction.certain !== undefined) notes.push(prediction.certain ? "Every classifier that agrees with all examples predicts this label." : "Classifiers that agree with all examples predict different labels here.");
+    if (prediction.ask !== undefined) notes.push(prediction.ask ? "The model would ask for this label." : "The model would not ask for this label.");
     fill(this.verdict, reasons(prediction.y, prediction.why, x), notes.length ? el("p", {}, notes.join(" ")) : null,
       barTable("Scores", ordered.map(([label, score]) => ({
         name: String(label),

@@ -7,7 +7,7 @@ import { picture } from "./picture.js";
 
 /** The weights of a portrait. */
 export function weights(all) {
-  if (!all.length) return el("p", { class: "note" }, "This learner has no weights of features to show.");
+  if (!all.length) return el("p", { class: "note" }, "This learner has no feature weights to show.");
   if (all[0].square) {
     return el("div", { class: "sheets" }, all.map((each) => el("figure", {},
       picture(each.square, { size: 88, signed: true, label: `Weights of ${each.label}: blue speaks for it, orange against` }),
