@@ -104,7 +104,7 @@ def test_the_scale_of_the_data_does_not_matter_to_a_hard_margin(scale, solver):
 @pytest.mark.parametrize("solver", ["smo", "block"])
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
 def test_that_no_hyperplane_separates_is_proven_or_not_claimed(scale, solver):
-    with pytest.raises(NotSeparable, match="a mixture of one class is one of the other") as caught:
+    with pytest.raises(NotSeparable, match="the convex hulls of the classes meet") as caught:
         EllipsoidalSVC(kernel="linear", hard_margin=True, solver=solver, max_iter=200).fit(scale * X, NOISY)
     assert caught.value.proven
     # The same multipliers are no proof where a hyperplane exists.

@@ -94,8 +94,8 @@ def test_words_are_known_by_the_name_of_their_column(tmp_path):
     run("learn", first, "--model", "MIRA", "--bits", 6, "--save", tmp_path / "m")
     again = ("learn", second, "--resume", tmp_path / "m")
     assert "second.csv are 3, where the model learned n; name" in run(*again, code=1).stderr
-    assert "second.csv has words and no header" in run(*again, "--no-header", code=1).stderr
-    assert "second.csv has words and no header" in run("predict", tmp_path / "m", second, "--no-header", code=1).stderr
+    assert "second.csv has words but no header" in run(*again, "--no-header", code=1).stderr
+    assert "second.csv has words but no header" in run("predict", tmp_path / "m", second, "--no-header", code=1).stderr
     second.write_text("c,n,y\n" + "".join(rows[2:]))
     run(*again)
 

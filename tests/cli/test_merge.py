@@ -131,10 +131,13 @@ def test_regression_over_shards_needs_no_model(monkeypatch):
 def test_workers_that_are_gone_are_told_in_one_line(kind, halves, monkeypatch):
     def lost(*args, **options):
         error = kind("no worker came back")
-        error.add_note("run.ckpt holds the model of the rounds before")
+        error.add_note("run.ckpt holds the model after the rounds before it")
         raise error
 
     monkeypatch.setattr(distributed, "fit", lost)
     result = run("learn", halves[0][0], "--model", "MIRA", "--workers", "1")
     assert result.exit_code == 1
-    assert result.output.splitlines()[-1] == "Error: no worker came back; run.ckpt holds the model of the rounds before"
+    assert (
+        result.output.splitlines()[-1]
+        == "Error: no worker came back; run.ckpt holds the model after the rounds before it"
+    )

@@ -106,7 +106,7 @@ def test_a_row_that_looks_like_a_header_is_not_passed_over(tmp_path):
     first, row, nameless = (tmp_path / f"{name}.csv" for name in ("first", "row", "nameless"))
     for files in ((first, row), (row, first), (nameless, row), (row, nameless)):
         result = run("learn", *files, "--model", "MIRA", "--bits", 6, code=1)
-        assert f"{row} has no rows, and its first line is no header of the tables beside it" in result.stderr
+        assert f"{row} has no rows, and its first line is not the header of the other tables" in result.stderr
 
 
 @pytest.mark.parametrize("stop", range(1, 6))

@@ -221,7 +221,7 @@ def test_exhausted_ellipsoid_says_so_with_an_honest_gap(cut):
     assert result.status == "exhausted"
     assert 0.0 < result.gap < 1e-8
     assert result.lower_bound <= 1e-14
-    assert "thinner than floating point resolves" in result.message
+    assert "too thin for floating point" in result.message
 
 
 def test_feasible_set_without_interior_is_not_called_infeasible():

@@ -128,7 +128,7 @@ def test_blocks_are_dealt_in_turn(file):
 
 @pytest.mark.parametrize("data", [[], "nowhere.svm"])
 def test_data_that_are_none_are_refused(data):
-    with pytest.raises((ValueError, FileNotFoundError), match=r"no file|there must be a file"):
+    with pytest.raises((ValueError, FileNotFoundError), match=r"no file|give at least one file"):
         make_plan(data, 10, {})
 
 

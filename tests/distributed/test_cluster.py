@@ -247,7 +247,7 @@ def test_a_large_model_is_left_in_a_file_for_the_workers(client, table, expected
     with pytest.warns(UserWarning, match="no checkpoint"):
         distributed.fit(LEARNER, table[:1], client=client, **short)
     monkeypatch.setattr(dask_engine, "can_read", lambda path: False)
-    with pytest.warns(UserWarning, match="not every worker sees the folder"):
+    with pytest.warns(UserWarning, match="not every worker can read the folder"):
         distributed.fit(LEARNER, table[:1], client=client, checkpoint=kept, **short)
 
 

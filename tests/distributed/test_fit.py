@@ -132,7 +132,7 @@ def test_a_driver_that_stopped_goes_on_after_its_last_round(small, tmp_path, mon
         for resume in (False, True):
             with pytest.raises(Stop) as told:
                 distributed.fit(MIRA(average=True), small, shards=3, rounds=4, checkpoint=kept, resume=resume, **cut)
-            assert "holds the model of the rounds before" in told.value.__notes__[0]
+            assert "holds the model after the rounds before it" in told.value.__notes__[0]
     assert load(kept).rounds_ == 2
     resumed = distributed.fit(MIRA(average=True), small, shards=3, rounds=4, checkpoint=kept, resume=True, **cut)
     assert digest(resumed) == digest(whole) == digest(load(kept))
@@ -340,7 +340,7 @@ def test_numbers_are_no_classes(tmp_path):
     alone = PassiveAggressiveRegressor().partial_fit(X, y)
     model = distributed.fit(PassiveAggressiveRegressor(), path, client="here", shards=1, rounds=1)
     assert (model.coef_.tolist(), model.intercept_.tolist()) == (alone.coef_.tolist(), alone.intercept_.tolist())
-    with pytest.raises(ValueError, match="a regressor has none"):
+    with pytest.raises(ValueError, match="a regressor has no labels"):
         distributed.fit(PassiveAggressiveRegressor(), path, client="here", validate=str(path))
 
 

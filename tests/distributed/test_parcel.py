@@ -29,7 +29,7 @@ def test_a_file_that_is_gone_or_damaged_is_named(tmp_path):
     sent = wrap([1.0], tmp_path, "round-1")
     path = tmp_path / ".round-1.parcel"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
-    with pytest.raises(OSError, match="is not the model that was written there"):
+    with pytest.raises(OSError, match="does not hold the model that was written there"):
         sent.opened()
     sent.discard()
     with pytest.raises(OSError, match="a folder that all workers share"):

@@ -89,7 +89,7 @@ def test_damaged_and_dangerous_files_are_refused(tmp_path):
 
 
 def test_arrays_must_fit():
-    with pytest.raises(ValueError, match="as many rows as each other, got 3000 and 2"):
+    with pytest.raises(ValueError, match="the same number of rows, got 3000 and 2"):
         ArrayRows(X, y[:2])
     with pytest.raises(ValueError, match="two dimensions"):
         ArrayRows(y, y)

@@ -63,7 +63,7 @@ def test_labels_are_of_one_kind_and_whole_numbers_are_integers():
         (b'{"x": null, "label": 1}', "feature 'x' is missing; give missing='zero'"),
         (b'{"x": 1, "label": null}', "there is no 'label'"),
         (b'{"x": 1, "label": {}}', r"a label must be a number or a word, got \{\}"),
-        (b'{"x": NaN, "label": 1}', "NaN is no number; write null"),
+        (b'{"x": NaN, "label": 1}', "NaN is not a number; write null"),
         (b'{"x": 1e999, "label": 1}', "'x' is too large for a float64"),
         (b'{"x": 1' + b"0" * 400 + b', "label": 1}', "'x' is too large for a float64"),
         (b'{"x": 1, "x": 2, "label": 1}', "'x' is given twice"),

@@ -44,7 +44,7 @@ def test_dicts_can_be_kept():
         ([{}], ["dry"]),
     ]
     assert stream.n_features is None
-    with pytest.raises(ValueError, match="dicts have no array form"):
+    with pytest.raises(ValueError, match="dicts cannot become arrays"):
         stream.arrays()
     with pytest.raises(ValueError, match="row 1: every example must be a dict"):
         list(open_stream([({"a": 1}, 0), ([1.0], 1)], dicts="keep"))
@@ -55,7 +55,7 @@ def test_dicts_can_be_kept():
 def test_an_open_stream_passes_through_with_the_options_it_has():
     stream = open_stream((X, y))
     assert open_stream(stream) is stream
-    with pytest.raises(ValueError, match="arrays is open already: give skip where it is opened"):
+    with pytest.raises(ValueError, match="arrays is already open: give skip when opening it"):
         open_stream(stream, skip=3)
 
 
@@ -100,7 +100,7 @@ def test_arrays_gathers_dense_and_sparse():
 @pytest.mark.parametrize(
     ("stream", "message"),
     [
-        ((X, y[:3]), "as many rows as each other, got 7 and 3"),
+        ((X, y[:3]), "the same number of rows, got 7 and 3"),
         ((X[0], y), "X must have two dimensions"),
         ([1, 2], r"pair \(X, y\)"),
     ],
@@ -166,7 +166,7 @@ def test_npz_holds_x_and_y(tmp_path):
     ("name", "text", "message"),
     [
         ("a.csv", "1,2,0\n3,oops,1\n", "line 2: 'oops' is not a number"),
-        ("a.csv", "1,2,0\n3,1\n", "line 2: 2 columns where the first line has 3"),
+        ("a.csv", "1,2,0\n3,1\n", "line 2: 2 columns, but the first line has 3"),
         ("a.csv", "", "has no rows"),
         ("a.csv", "a,b,label\n", "has no rows"),
         ("a.svm", "1 one:2\n", "line 1: a feature must be written index:value"),

@@ -60,7 +60,7 @@ def test_comments_blank_lines_rankings_and_odd_blanks_are_passed_over():
 FLAWS = [
     (b"one 1:2", "line 3: a line must begin with its label, a number, got 'one'"),
     (b"1:2 2:3", "line 3: a line must begin with its label"),
-    (b"1,3 2:3", "line 3: a line must have one label, got '1,3'; sets of labels are learned from arrays"),
+    (b"1,3 2:3", "line 3: a line must have one label, got '1,3'; give sets of labels as arrays"),
     (b"nan 1:2", "line 3: a line must begin with its label"),
     (b"1 2", "line 3: a feature must be written index:value, got '2'"),
     (b"1 2 :3", "line 3: a feature must be written index:value, got '2'"),
@@ -70,9 +70,9 @@ FLAWS = [
     (b"1 2:3;4:5", "line 3: the value of a feature must be a number, got '2:3;4:5'"),
     (b"1 2:\x003", "line 3: the value of a feature must be a number"),
     (b"1 2:3 \x00", "line 3: a feature must be written index:value"),
-    (b"1 2:3 2:4", "line 3: the indices of the features must rise along a line, but '2:4'"),
-    (b"1 3:3 2:4", "line 3: the indices of the features must rise along a line, but '2:4'"),
-    (b"1 16777217:1", "line 3: '16777217:1' is beyond 16777216 features, the most that are read unasked"),
+    (b"1 2:3 2:4", "line 3: the indices of the features must increase along a line, but '2:4'"),
+    (b"1 3:3 2:4", "line 3: the indices of the features must increase along a line, but '2:4'"),
+    (b"1 16777217:1", "line 3: '16777217:1' is beyond 16777216 features, the most that are read without being told"),
     (b"1 18446744073709551617:1", "line 3: '18446744073709551617:1' is beyond 16777216"),
 ]
 
@@ -99,7 +99,7 @@ def test_a_feature_0_after_the_first_block_contradicts_what_was_detected(block_s
     X, _, reader = read(text, zero_based=True)
     assert X.toarray()[2].tolist() == [5, 0, 0, 0]
     assert reader.description.endswith("count from 0")
-    with pytest.raises(ValueError, match="features are to count from 1"):
+    with pytest.raises(ValueError, match="features count from 1"):
         read(text, zero_based=False)
 
 

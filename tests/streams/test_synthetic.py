@@ -75,7 +75,7 @@ def test_the_function_of_a_walk_moves_by_little_and_its_noise_is_bounded():
     ("call", "sentence"),
     [
         (lambda: datasets.stream("sea", rows=0), "rows must be a positive integer, got 0"),
-        (lambda: datasets.stream("sea", seed=-1), "seed must be an integer from 0 on, got -1"),
+        (lambda: datasets.stream("sea", seed=-1), "seed must be an integer of at least 0, got -1"),
         (lambda: datasets.stream("digits", seed=1), "seed must be left out for 'digits'"),
         (lambda: datasets.stream("digits", rows=5000), "rows must be from 1 to 1797"),
     ],

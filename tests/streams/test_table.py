@@ -90,7 +90,7 @@ def test_words_that_resemble_a_missing_cell_are_words(word):
 @pytest.mark.parametrize("cell", ["inf", "-inf", "+Infinity", " INF ", '"inf"'])
 def test_an_infinity_is_no_word_where_a_column_begins_with_it(cell):
     for header in ("a,b,y\n", ""):
-        with pytest.raises(ValueError, match=rf"(?i)line {1 + bool(header)}: .*inf.* is not a number that is f"):
+        with pytest.raises(ValueError, match=rf"(?i)line {1 + bool(header)}: .*inf.* is not a finite number"):
             read(f"{header}1,{cell},0\n1,2,1\n".encode(), format="csv")
     with pytest.raises(ValueError, match="is finite"):
         read(f"a,b\n1,{cell}\n".encode(), labelled=False)
@@ -150,10 +150,10 @@ def test_header_option_allows_names_that_are_numbers_and_rows_of_words():
         (b"1,2 3,0", "'2 3' is not a number"),
         (b"1,2,three", "'three' is not a number, as the first cell of column 3 is"),
         (b"1,inf,0", "'inf' is not a number"),
-        (b"1,2", "2 columns where the first line has 3"),
+        (b"1,2", "2 columns, but the first line has 3"),
         (b"1,2,3,4", "more than the 3 columns of the first line"),
-        (b'1,"2,3', "the quotation marks of column 2 do not enclose it on this line"),
-        (b'1,"2"x,3', "the quotation marks of column 2 do not enclose it on this line"),
+        (b'1,"2,3', "the quotation marks of column 2 do not enclose all of it on this line"),
+        (b'1,"2"x,3', "the quotation marks of column 2 do not enclose all of it on this line"),
         (b"1,1e999,3", "'1e999' is too large for a float64"),
         (b"1,2,1e999", "'1e999' is too large for a float64"),
     ],
@@ -168,7 +168,7 @@ def test_flaws_are_named_with_their_line(block_size, size, line, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"a,b,y\r1,2,0\r3,4,1\r", r"a carriage return follows 'a,b,y': let lines end with a line feed"),
+        (b"a,b,y\r1,2,0\r3,4,1\r", r"a carriage return follows 'a,b,y': end the lines with line feeds"),
         (b"a,b\rc,y\n1,2,0\n", r"a carriage return follows 'a,b': let"),
         (b"1,2," + b"x" * 200_000 + b"\n", "a cell has more than 131,072 characters: shorten it"),
     ],

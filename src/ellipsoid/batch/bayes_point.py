@@ -133,7 +133,7 @@ class BayesPointMachine(BatchClassifier):
         centre, made, change = billiard(signed, inside, max_bounces=self.max_bounces, tol=self.tol, rng=rng)
         if change > self.tol:
             warnings.warn(
-                f"{self._named(positive)}: the last of max_bounces={self.max_bounces} still turned the "
+                f"{self._named(positive)}: after max_bounces={self.max_bounces} the last bounce still turned the "
                 f"values by {change:.3g} radians; raise max_bounces or tol",
                 ConvergenceWarning,
                 stacklevel=4,

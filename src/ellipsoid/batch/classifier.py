@@ -94,7 +94,10 @@ def warn_of_zero_rows(empty: NDArray[np.bool_], stacklevel: int) -> None:
 def check_two_classes(codes: NDArray[np.int64]) -> None:
     """Raise where the informative rows are all of one class."""
     if len(np.unique(codes)) < 2:
-        raise ValueError("fewer than two classes are left once rows without information are dropped")
+        raise ValueError(
+            "fewer than two classes are left without the rows at the origin of the feature space; "
+            "give informative rows of two classes"
+        )
 
 
 def scores(rows: Any, weights: Matrix) -> Matrix:

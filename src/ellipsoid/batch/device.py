@@ -50,7 +50,7 @@ class DeviceKernel:
         return self.patterns.up(self.matrix[where])
 
     def __reduce__(self) -> Any:
-        raise TypeError('a kernel matrix on a device is not copied: set device="cpu" and fit again')
+        raise TypeError('a kernel matrix on a device cannot be copied: set device="cpu" and fit again')
 
 
 def device_scores(kernel: Any, X: Any, support: Any, coef: Matrix) -> Matrix:

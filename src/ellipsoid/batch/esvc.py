@@ -282,7 +282,8 @@ class EllipsoidalSVC(BatchClassifier):
             return FeatureRows(landmarks(self._cross(X, landmarks.landmarks)))
         if self.kernel_.name == "precomputed":
             raise ValueError(
-                "ellipsoid_width and margin_ratio need k(x, x) of new points: no precomputed kernel has them"
+                "ellipsoid_width and margin_ratio need k(x, x) of new points, which a precomputed "
+                "kernel does not give; pass the kernel as a function"
             )
         return FeatureRows(X) if self.kernel_.name == "linear" else None
 

@@ -168,7 +168,7 @@ def _why_inseparable(prepared: Prepared, y: Vector, alpha: Vector | None) -> str
     if rows is None or alpha is None or prepared.feature_map is not None or not rows.shape[1] <= WIDEST_PROOF:
         return None
     proven = proves_inseparable(rows.dense(), y, alpha)
-    return "a mixture of one class is one of the other" if proven else None
+    return "the convex hulls of the classes meet" if proven else None
 
 
 def _warm_alpha(previous: Solution, problem: Problem) -> Vector:

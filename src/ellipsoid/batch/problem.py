@@ -37,7 +37,7 @@ class NotSeparable(ValueError):
     """
 
     def __init__(self, detail: str, *, proven: bool = False, alpha: Vector | None = None) -> None:
-        verdict = f"and these are not ({detail}); " if proven else f"but {detail}, or "
+        verdict = f"but these are not ({detail}); " if proven else f"but {detail}, or "
         super().__init__(
             f"hard_margin=True needs separable classes, {verdict}use hard_margin=False, or a kernel that separates them"
         )
@@ -216,7 +216,7 @@ def check_diverged(problem: Problem, alpha: Vector, squared_norms: Vector) -> No
 
 def unseparated(alpha: Vector) -> NotSeparable:
     """The error for multipliers that have grown beyond what can be computed with."""
-    detail = "if a hyperplane separates these, it does so by less than rounding lets one see; centre or rescale X"
+    detail = "any hyperplane that separates these does so by less than the rounding error; centre or rescale X"
     return NotSeparable(detail, alpha=alpha)
 
 

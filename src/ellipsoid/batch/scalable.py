@@ -24,7 +24,7 @@ FULL_PASS_EVERY = 5
 RENEW_EVERY = 4
 # Small problems are solved to this share of the dual, since decision values change by the square root of a gap.
 POLISHED_GAP = 1e-10
-BADLY_SCALED = "the features are so unlike in scale that M has no Cholesky factor; rescale X"
+BADLY_SCALED = "the features differ so much in scale that M has no Cholesky factor; rescale X"
 
 
 class _Ascent:

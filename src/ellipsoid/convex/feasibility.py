@@ -90,9 +90,12 @@ def feasible_point(
         offset = checked_number(answer[1], "the offset of the oracle", iteration)
         if not normal.any():
             if offset >= 0.0:
-                raise ValueError(f"the oracle's half-space 0 <= {offset} at iteration {iteration} separates nothing")
+                raise ValueError(
+                    f"the oracle's half-space 0 <= {offset} at iteration {iteration} does not "
+                    "separate the point; return None for a point of the set"
+                )
             cuts.append(Cut(normal, offset, np.inf))
-            return finish("empty", f"the oracle asks for 0 <= {offset}", iteration + 1)
+            return finish("empty", f"the oracle's half-space is empty (0 <= {offset})", iteration + 1)
         along = ellipsoid.along(normal)
         with np.errstate(over="ignore", invalid="ignore"):  # an infinite allowance ends the run
             value = float(normal @ x) - offset
@@ -100,19 +103,19 @@ def feasible_point(
         depth = sure_depth(value, allowance, along.width)
         if depth > 1.0:
             cuts.append(Cut(normal, offset, depth))
-            return finish("empty", "the last half-space leaves nothing of the ball", iteration + 1)
+            return finish("empty", "the last half-space excludes all that was left of the ball", iteration + 1)
         if central:
             depth = min(depth, sure_depth(0.0, allowance, along.width))
         if ellipsoid.exhausted or allowance * 2 * dim >= along.width:
-            message = "the ellipsoid is thinner than floating point resolves; nothing is proven"
+            message = "the ellipsoid is too thin for floating point; nothing is proven"
             return finish("exhausted", message, iteration + 1)
         if depth <= -1.0 / dim:
             raise ValueError(
                 f"the oracle's half-space at iteration {iteration} contains the point by {-value:.6g}, so "
                 "much that the cut cannot shrink the ellipsoid: return None for a point of the set, else a "
-                "half-space without the point"
+                "half-space that excludes the point"
             )
         cuts.append(Cut(normal, offset, ellipsoid.cut(along.unit, depth)))
         if not ellipsoid.lost and ellipsoid.log_det < 2.0 * dim * log(inner):
             return finish("small", f"no ball of radius {inner:.6g} fits into the set", iteration + 1)
-    return finish("max_iter", f"the limit of {limit} questions was reached", limit)
+    return finish("max_iter", f"the limit of {limit} calls of the oracle was reached", limit)

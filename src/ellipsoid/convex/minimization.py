@@ -137,7 +137,7 @@ class _Search:
         if bound - self.best > CONSISTENT * max(1.0, abs(self.best)):
             raise ValueError(
                 f"the objective is not convex, or its subgradient is wrong: at iteration {iteration} it is "
-                f"proven to be at least {bound:.6g}, and {self.best:.6g} was met"
+                f"proven to be at least {bound:.6g}, but {self.best:.6g} was found"
             )
         # Rounding may put the bound a hair above the best value; a bound cannot say more than that value.
         self.lower_bound = min(bound, self.best)
@@ -215,15 +215,15 @@ def minimize(  # noqa: PLR0913 - one optional part of the problem an argument
         if search.x is not None and search.gap <= tol * max(1.0, abs(search.best)):
             return _finish(search, tol, "optimal", f"the best value is within {search.gap:.3g} of the minimum")
         if found.depth > 1.0 and search.x is None:
-            message = f"no point of the ball is feasible: {found.name} cuts off all that the others left"
+            message = f"no point of the ball is feasible: {found.name} excludes all that the others left"
             return _finish(search, tol, "infeasible", message, "ball" if found.which is None else found.which)
         depth = found.central_depth if central else found.depth
         if search.ellipsoid.exhausted or found.direction is None or not -0.5 / centre.size < depth <= 1.0:
-            what = "the gap is all that is proven" if search.x is not None else "no feasible point was met"
-            message = f"the ellipsoid is thinner than floating point resolves; {what}"
+            what = "only the gap is proven" if search.x is not None else "no feasible point was found"
+            message = f"the ellipsoid is too thin for floating point; {what}"
             return _finish(search, tol, "exhausted", message)
         if stopped:
-            return _finish(search, tol, "stopped", "the callback asked to stop")
+            return _finish(search, tol, "stopped", "the callback stopped the run")
         if len(search.history) >= limit:
             return _finish(search, tol, "max_iter", f"the limit of {limit} iterations was reached")
         search.ellipsoid.cut(found.direction.unit, depth)

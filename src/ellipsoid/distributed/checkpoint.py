@@ -38,15 +38,19 @@ class Checkpoint(NamedTuple):
     def read(self) -> tuple[Any, int, list[dict[str, Any]]]:
         """The model of an earlier call, its number of rounds, and its history; raises if it belongs to another run."""
         if not Path(self.path).exists():
-            raise FileNotFoundError(f"there is no checkpoint {self.path} to resume; leave resume out to begin")
+            raise FileNotFoundError(
+                f"there is no checkpoint {self.path} to resume; leave resume out to start a new run"
+            )
         model, content = loading.open_model(self.path)
         run = content.header.get("run")
         if not isinstance(run, dict):
-            raise ValueError(f"{self.path} is a model, but no checkpoint of a run over shards")
+            raise ValueError(
+                f"{self.path} is a model, but not a checkpoint of a run over shards; give the file of the checkpoint"
+            )
         if run.get("digest") != self.digest:
             raise ValueError(
                 f"{self.path} belongs to another run: the data, their blocks, the shards, the learner or its "
-                "parameters have changed since; begin anew, or give what was given then (files with the time of "
+                "parameters have changed since; start a new run, or give the same as then (files with the time of "
                 "modification that they had)"
             )
         return model, int(run["round"]), list(run["history"])

@@ -39,7 +39,7 @@ def compare(  # noqa: PLR0913 (every option is named where it is given)
     {'margin 0.01': 1797, 'margin 1.0': 1797}
     """
     if not learners:
-        raise ValueError("compare needs a learner at least")
+        raise ValueError("compare needs at least one learner")
     check_options(options)
     check_count("passes", passes)
     for learner in learners.values():

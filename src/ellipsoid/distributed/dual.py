@@ -68,7 +68,7 @@ def ascend_shard(start: Any, job: DualJob) -> AscentResult:
             caps = job.cap * (np.ones(count) if chunk.weights is None else np.asarray(chunk.weights, dtype=float))
             codes, _ = core.labels.encode(np.asarray(chunk.y))
             if (codes > 1).any():
-                raise ValueError("the data hold a label that is none of classes")
+                raise ValueError("the data hold a label that is not in classes; add it")
             sigma = job.sigma if job.sigma > 0.0 else np.inf
             args = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), 2.0 * codes - 1.0, core.constant,
                     caps, alpha, begun, view, change, np.array([job.goal, sigma]), sums)  # fmt: skip
@@ -92,15 +92,15 @@ class DualRounds:
     def __init__(self, run: Any, shards: list[list[Any]], checkpoint: Any) -> None:
         self.run, self.shards, self.checkpoint = run, shards, checkpoint
         if len(run.classes) != 2:
-            raise ValueError(f"merge='dual' is for two classes, and the data have {len(run.classes)}")
+            raise ValueError(f"merge='dual' is for two classes, but the data have {len(run.classes)}")
         if run.start._core.class_weight is not None:
-            raise ValueError("merge='dual' knows no class_weight: give the rows weights of their own")
+            raise ValueError("merge='dual' does not support class_weight: weight the rows instead")
         self.alphas: list[Floats] | None = None
         self.alphas_path: Path | None = None
         rule = run.start._core.rule
         self.goal, self.cap = float(rule.goal), float(rule.cap)
         if not self.cap < np.inf:
-            raise ValueError("merge='dual' needs a finite C: without a cap no round can be bounded")
+            raise ValueError("merge='dual' needs a finite C, without which no round can be bounded")
 
     def round(self, model: Any, name: str) -> Any:
         """The model after another pass of all shards."""
@@ -197,8 +197,8 @@ class DualRounds:
                 self.alphas, self.alphas_path = alphas, path
                 return model
         raise ValueError(
-            f"the multipliers beside {self.checkpoint.path} are missing, damaged, or not those of its model: begin "
-            "anew, without resume"
+            f"the multipliers beside {self.checkpoint.path} are missing, damaged, or not those of its model: start "
+            "again without resume"
         )
 
 

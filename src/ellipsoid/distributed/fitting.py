@@ -80,16 +80,16 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     if weights not in ("uniform", *WEIGHTS):
         raise ValueError(f"weights must be uniform, mistakes or updates, got {weights!r}")
     if classes is not None and len(classes) < 2:
-        raise ValueError(f"classes must name two classes at least, got {list(classes)!r}")
+        raise ValueError(f"classes must name at least two classes, got {list(classes)!r}")
     if resume and checkpoint is None:
-        raise ValueError("resume needs checkpoint, the file of the run to go on with")
+        raise ValueError("resume needs checkpoint, the file of the run to continue")
     if checkpoint is not None:
         # Now, not after hours of learning.
         check_folder(checkpoint)
     check_options(options)
     kind = merge_kind(_unwrapped(learner, scale)[0], merge)
     if validate is not None and is_regressor(learner):
-        raise ValueError("validate counts wrong labels, and a regressor has none: score its model afterwards")
+        raise ValueError("validate counts wrong labels, but a regressor has no labels: score its model after fit")
     more: dict[str, Any] = {"progress": progress, "label": label, "options": options, "scale": scale}
     with engine_of(client, workers) as engine:
         run = ShardedRun(learner, data, engine, block_bytes=block_bytes, **more)
@@ -154,7 +154,7 @@ class ShardedRun:
             _check_feature_names(self.scaler, rows, reset=True)
             rows = np.asarray(rows)
         self.start = initial_model(self.learner, self.classes, rows, self.width)
-        self.progress.line("workers get their compiled code ready, which takes up to half a minute the first time")
+        self.progress.line("workers are compiling, which takes up to half a minute the first time")
         warm_workers(self.engine, self.start, self.plan.blocks[0], self.reading)
 
     def wrapped(self, model: Any) -> Any:
@@ -203,7 +203,7 @@ class ShardedRun:
             except Exception as error:
                 if checkpoint.path is not None and number > 0:
                     error.add_note(
-                        f"round {number + 1} was given up; {checkpoint.path} holds the model of the rounds before"
+                        f"round {number + 1} failed; {checkpoint.path} holds the model after the rounds before it"
                     )
                 raise
             finally:
@@ -240,7 +240,7 @@ class ShardedRun:
         self.engine.forget()
         rows = sum(count for _, count in counted)
         if rows == 0:
-            raise ValueError("the data of validate have no rows that count: leave validate out, or name others")
+            raise ValueError("the data of validate have no rows that count: leave validate out, or give other data")
         return sum(wrong for wrong, _ in counted) / rows
 
 
@@ -255,7 +255,9 @@ def _refuse_overwriting(checkpoint: Any, read: list[str]) -> None:
     target = Path(checkpoint)
     for name in read if target.is_file() else ():
         if Path(name).exists() and target.samefile(name):
-            raise ValueError(f"the checkpoint {checkpoint} would overwrite {name}, which is read: name another file")
+            raise ValueError(
+                f"the checkpoint {checkpoint} would overwrite {name}, which this run reads: name another file"
+            )
 
 
 def _unwrapped(learner: Any, scale: str | None) -> tuple[Any, Any]:
@@ -267,6 +269,6 @@ def _unwrapped(learner: Any, scale: str | None) -> tuple[Any, Any]:
         raise ValueError(f"scale must be standard, unit or None, got {scale!r}")
     if isinstance(learner, Scaled):
         if scale not in (None, "none"):
-            raise ValueError("the learner has a scaler already: leave scale out")
+            raise ValueError("the learner already has a scaler: leave scale out")
         return learner.learner, learner._new_scaler()
     return learner, None if scale in (None, "none") else SCALES[scale]()

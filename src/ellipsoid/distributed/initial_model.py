@@ -17,9 +17,9 @@ INFORMED = ("AROW", "SecondOrderPerceptron", "EllipsoidClassifier")
 WITH_A_CAP = ("PassiveAggressive", "QuasiAdditive", "OnlineSVM")
 
 # Wrappers that cannot be learned in shards, and what to do instead.
-_ONE_STREAM = "depend on every row before; learn it over one stream, without workers"
+_ONE_STREAM = "depend on all earlier rows; learn it from one stream, without workers"
 OF_ONE_STREAM = {
-    "Calibrated": "calibrate the result of fit on rows of its own",
+    "Calibrated": "calibrate the result of fit on separate rows",
     "Committee": f"the weights of its members {_ONE_STREAM}",
     "Conformal": f"its thresholds {_ONE_STREAM}",
 }
@@ -44,8 +44,8 @@ def check_single(learner: Any) -> None:
     """Refuse a wrapper where a single learner is needed."""
     if not hasattr(learner, "_new_learner"):
         raise ValueError(
-            f"compare learns single learners, and {type(learner).__name__} is none: give the learners inside, on rows "
-            "that are scaled already, or learn this one over one stream, by partial_fit"
+            f"compare takes single learners, not a {type(learner).__name__}: give the learners inside it, on rows "
+            "that are already scaled, or learn this one from one stream with partial_fit"
         )
 
 
@@ -68,22 +68,26 @@ def merge_kind(learner: Any, asked: str) -> str:
     """How the shards of a learner are put together; raises where they cannot be."""
     name, params = type(learner).__name__, learner.get_params(deep=False)
     if name in UNPROVED or not hasattr(learner, "_new_learner"):
-        why = UNPROVED.get(name) or OF_ONE_STREAM.get(name, "it is no online learner of this library")
-        raise ValueError(f"{name} is not learned in shards: {why}")
+        why = UNPROVED.get(name) or OF_ONE_STREAM.get(name, "it is not an online learner of this library")
+        raise ValueError(f"{name} cannot be learned in shards: {why}")
     if params.get("drift"):
-        raise ValueError(f"{name} with a drift is not learned in shards: {DRIFTS}")
+        raise ValueError(f"{name} with a drift cannot be learned in shards: {DRIFTS}")
     kernel = params.get("kernel", "linear")
     if not (isinstance(kernel, str) and kernel == "linear"):
         raise ValueError(
-            "a kernel model grows with every shard, and is not learned in shards; approximate the kernel by features, "
+            "a kernel model would grow with every shard and cannot be learned in shards; "
+            "approximate the kernel by features, "
             "by sklearn.kernel_approximation, say"
         )
     if name in INFORMED and params.get("shape") in ("sketch", "gram"):
         raise ValueError(f"a covariance kept as {params['shape']!r} cannot be merged: give shape='dense' or 'diagonal'")
     if name == "CELLIP" and params["on_infeasible"] == "restart":
-        raise ValueError("an ellipsoid that starts again no longer covers the rows before: its shards cannot be merged")
+        raise ValueError(
+            "an ellipsoid that restarts no longer covers the earlier rows, so its shards cannot be "
+            "merged: choose another on_infeasible"
+        )
     if name == "IELLIP" and params["b"] == 1.0 and params["c"] > 0.0:
-        raise ValueError("with b=1 an IELLIP shrinks its shape for ever, and is not learned in shards: give b < 1")
+        raise ValueError("with b=1 an IELLIP shrinks its shape for ever and cannot be learned in shards: give b < 1")
     usual = REPLAY if name == "CELLIP" else INFORMATION if name in INFORMED else MIX
     if asked in ("auto", usual):
         return usual

@@ -66,7 +66,7 @@ def make_plan(
     if is_collection(data):
         if options:
             raise TypeError(
-                f"{next(iter(options))} is an option for files, and the data are a collection: leave it out"
+                f"{next(iter(options))} is an option for files, but the data are a collection: leave it out"
             )
         return _collection(data, label)
     if not isinstance(data, Sequence) or not all(isinstance(name, str | os.PathLike) for name in data):
@@ -76,15 +76,13 @@ def make_plan(
 
 def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned: list[str] | None) -> Plan:
     if not names:
-        raise ValueError("there must be a file at least")
+        raise ValueError("give at least one file")
     digest, blocks, formats = hashlib.sha256(), [], []
     empty: NoRows | None = None
     for name in names:
         path = Path(name)
         if not (path.is_file() or path.is_dir()):
-            raise FileNotFoundError(
-                f"no file {name!r}; a data set or a pipe has to be written to files that all workers can read"
-            )
+            raise FileNotFoundError(f"no file {name!r}; write a data set or a pipe to files that all workers can read")
         origin = Origin(path)
         head = origin.peek()
         origin.open().close()
@@ -101,7 +99,9 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned:
     if empty is not None and not formats:
         raise empty
     if len(set(formats)) > 1:
-        raise ValueError(f"the files are of different formats: {', '.join(sorted(set(formats)))}")
+        raise ValueError(
+            f"the files have different formats; learn them one format at a time: {', '.join(sorted(set(formats)))}"
+        )
     reading = BlockReading(options={**options, "format": formats[0]})
     if formats[0] in WITH_COLUMNS:
         reading, blocks, learned = _agreed(blocks, reading, learned)
@@ -192,7 +192,7 @@ def _collection(data: Any, label: Any) -> Plan:
         blocks = [Partition(i, *pair) for i, pair in enumerate(zip(*parts, strict=True))]
     else:
         if label is None:
-            raise ValueError("of a data frame label= must name the column of the labels")
+            raise ValueError("label= must name the column of labels of the data frame")
         if label not in data.columns:
             raise ValueError(f"the data frame has no column {label!r}: label= must name the column of the labels")
         blocks = [Partition(i, part) for i, part in enumerate(data.to_delayed())]

@@ -30,7 +30,7 @@ def check_machines(engine: Any) -> None:
     if len(processors) > 1:
         warnings.warn(
             f"workers have processors of different kinds ({', '.join(processors)}): the last bits of the model may "
-            "depend on who learned which shard; NUMBA_CPU_NAME=generic, set for all workers, prevents it",
+            "depend on which worker learned which shard; NUMBA_CPU_NAME=generic, set for all workers, prevents this",
             stacklevel=3,
         )
 
@@ -61,7 +61,7 @@ def _read_survey(run: Any, classes: Any, n_features: int | None, svmlight: bool,
     plan, options = run.plan, dict(run.plan.reading.options)
     # Read as if features were counted from 0: only all blocks together show whether they are.
     looking = replace(plan.reading, options={**options, "zero_based": True}) if svmlight else plan.reading
-    run.progress.line(f"a first pass over {len(plan.blocks)} blocks finds labels and features")
+    run.progress.line(f"first pass over {len(plan.blocks)} blocks, to find labels and features")
     groups = plan.deal(min(len(plan.blocks), 64))
     # Names of tasks must be unique, since other drivers may use the same scheduler.
     tasks = [(blocks, looking, standard) for blocks in groups]

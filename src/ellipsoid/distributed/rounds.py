@@ -102,7 +102,7 @@ def run_jobs(
             report(counts[job.number])
         if not missing:
             return [leaves[job.number] for job in jobs], [counts[job.number] for job in jobs]
-    raise LostWorkers(f"shard {missing[0].number} was sent to workers {ATTEMPTS} times, and came back never: {lost}")
+    raise LostWorkers(f"shard {missing[0].number} was sent to workers {ATTEMPTS} times and never came back: {lost}")
 
 
 def run_tasks(engine: Engine, function: Callable[..., Any], arguments: list[tuple[Any, ...]], name: str) -> list[Any]:

@@ -127,18 +127,18 @@ def settle(found: Surveyed, reading: BlockReading, classes: Any, width: int | No
     known = list(classes) if classes is not None else found.labels
     unknown = [label for label in found.labels if label not in known]
     if unknown:
-        raise ValueError(f"the data hold the label {unknown[0]!r}, which is none of classes")
+        raise ValueError(f"the data hold the label {unknown[0]!r}, which is not in classes; add it")
     if len(known) < 2:
-        raise ValueError(f"the data must have two classes at least, and all their rows have the label {known[0]!r}")
+        raise ValueError(f"the data must have at least two classes, but all rows have the label {known[0]!r}")
     options = dict(reading.options)
     if options.get("format") == "svmlight" and options.get("bits") is None:
         zero = found.zero if zero_based is None else zero_based
         if zero_based is False and found.zero:
-            raise ValueError("the data have a feature 0, but features are to count from 1; give zero_based=True")
+            raise ValueError("the data have a feature 0, but features count from 1; give zero_based=True")
         options["zero_based"] = zero
         needed = found.width - (0 if zero else 1)
         width = max(1, needed) if width is None else width
         if needed > width:
-            raise ValueError(f"the data have {needed} features, more than n_features={width}")
+            raise ValueError(f"the data have {needed} features, more than n_features={width}; raise n_features")
         options["n_features"] = width
     return Settled(replace(reading, options=options), known, width or found.width, found.rows)

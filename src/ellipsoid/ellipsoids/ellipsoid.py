@@ -185,10 +185,12 @@ class Ellipsoid:
     def volume_ratio(self, other: Ellipsoid) -> float:
         """The volume of this ellipsoid divided by that of ``other``, of the same dimension."""
         if other.dim != self.dim:
-            raise ValueError(f"volumes compare in one dimension only: this is {self.dim}, other is {other.dim}")
+            raise ValueError(
+                f"volumes compare only in equal dimensions: this ellipsoid has {self.dim}, the other {other.dim}"
+            )
         mine, its = self.log_volume, other.log_volume
         if mine == its == -np.inf:
-            raise ValueError("both ellipsoids are flat: their volumes are zero and have no ratio")
+            raise ValueError("both ellipsoids are flat, so their volumes are zero and have no ratio")
         with np.errstate(over="ignore"):
             return float(np.exp(0.5 * (mine - its)))
 
@@ -203,7 +205,9 @@ class Ellipsoid:
         if np.ndim(axes) == 2:
             basis = finite_matrix(axes, "axes")
             if basis.shape[0] != self.dim or basis.shape[1] == 0:
-                raise ValueError(f"axes as a basis must have {self.dim} rows and a column or more, got {basis.shape}")
+                raise ValueError(
+                    f"axes as a basis must have {self.dim} rows and at least one column, got {basis.shape}"
+                )
             return basis.T
         numbers = np.asarray(axes)
         if numbers.ndim != 1 or numbers.size == 0 or not np.issubdtype(numbers.dtype, np.integer):

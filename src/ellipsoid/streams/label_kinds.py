@@ -44,7 +44,7 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
     try:
         labels = np.asarray(y)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} must be a sequence of labels, one an example: {error}") from error
+        raise ValueError(f"{what} must be a sequence of labels, one per example: {error}") from error
     if labels.ndim != 1:
         return labels
     kind = labels.dtype.kind
@@ -151,7 +151,10 @@ def in_form_of(first: Any, label: Any) -> Any:
     """
     if isinstance(first, float) and not isinstance(label, str):
         if abs(label) > WHOLE:
-            raise ValueError(f"the label {label!r} has no form among those known, which are floats such as {first!r}")
+            raise ValueError(
+                f"the label {label!r} is too large to be exact as a float, and the known labels are "
+                f"floats such as {first!r}"
+            )
         return float(label)
     return int(label) if isinstance(label, float) else label
 

@@ -63,14 +63,14 @@ def open_stream(source: Any, **options: Any) -> Stream:
     """
     if isinstance(source, Stream):
         if options:
-            raise ValueError(f"{source.name} is open already: give {', '.join(options)} where it is opened")
+            raise ValueError(f"{source.name} is already open: give {', '.join(options)} when opening it")
         return source
     chosen = Options(**options)
     if isinstance(source, str | os.PathLike):
         return _open_name(os.fspath(source), chosen)
     if hasattr(source, "read"):
         if isinstance(source.read(0), str):
-            raise TypeError("a stream is read from bytes, and this file is open as text: open it with 'rb'")
+            raise TypeError("a stream is read from bytes, but this file is open as text: open it with 'rb'")
         return _open_bytes(Origin(source), chosen, chosen.format)
     if isinstance(source, Dataset):
         return _open_dataset(source, chosen)
@@ -138,7 +138,7 @@ def _refuse_columns(name: str, options: Options, labels: bool = False) -> None:
         if asked is not None and not (labels and option == "label"):
             verb = "name" if option == "columns" else "names"
             raise ValueError(
-                f"{option} {verb} {what} of a table (CSV, JSON lines, Parquet, Arrow), and {name!r} is none"
+                f"{option} {verb} {what} of a table (CSV, JSON lines, Parquet, Arrow), but {name!r} is not a table"
             )
 
 
@@ -153,7 +153,7 @@ def _open_bytes(origin: Origin, options: Options, format: str | None) -> Stream:
         _refuse_columns(origin.name, options, labels=format == "npy")
     packed = origin.path is not None and origin.path.name.lower().endswith(SUFFIXES)
     if format in ("parquet", "npy", "npz") and (origin.path is None or packed):
-        raise ValueError(f"{origin.name}: {format} is read from a file that is not compressed as a whole")
+        raise ValueError(f"{origin.name}: {format} can be read only from a file that is not compressed as a whole")
     ahead = format in ("parquet", "arrow")
     return Stream(origin.name, _reader(origin, options, format), options, origin=origin, ahead=ahead)
 

@@ -113,7 +113,7 @@ class Options:
         """Raise ``ValueError`` where the column that weighs the rows of a table is the ``same`` as their labels'."""
         if self.labelled and same:
             raise ValueError(
-                f"{name}: the column {self.weights!r} holds the labels, and cannot say too what rows count: name "
+                f"{name}: the column {self.weights!r} holds the labels, and cannot hold the weights too: name "
                 "another column for the weights, or for the label"
             )
 

@@ -58,7 +58,7 @@ def check_columns(
     if own is None and learned is not None:
         if stream.bits is not None or words:
             # The hash of a word depends on the name of its column.
-            raise ValueError(f"{stream.name} has words and no header, which the model knows their columns by")
+            raise ValueError(f"{stream.name} has words but no header, by which the model knows its columns; add one")
         return learned
     _refuse_others("numbers", stream.name, own, learned, columns, unlabelled)
     own_words = _of_words(stream.kinds)
@@ -71,7 +71,7 @@ def refuse_empty_table(empty: Any, learned: list[str] | None, kinds: dict[str, s
     """Refuse a table without rows whose only line is not the header of the other tables: it may be a row."""
     if empty.header is not None and (learned is None or not set(kinds or learned) <= set(empty.header)):
         raise ValueError(
-            f"{empty.name} has no rows, and its first line is no header of the tables beside it; give header=False if "
+            f"{empty.name} has no rows, and its first line is not the header of the other tables; give header=False if "
             "it is a row"
         )
 

@@ -171,7 +171,7 @@ class Stream:
             raise ValueError(f"{self.name} has no rows after the first {self.options.skip}")
         Xs, ys, _ = zip(*parts, strict=True)
         if isinstance(Xs[0], list):
-            raise ValueError("examples kept as dicts have no array form; learn from them one after another")
+            raise ValueError("examples kept as dicts cannot become arrays; learn them one after another")
         if not sparse.issparse(Xs[0]):
             X = np.concatenate(Xs)
         else:

@@ -27,7 +27,7 @@ def engine_of(client: Any, workers: int | None = None) -> Iterator[Engine]:
 
 def _chosen(client: Any, workers: int | None) -> Engine:
     if client is not None and workers is not None:
-        raise ValueError("client and workers are two ways to say who learns: give one")
+        raise ValueError("client and workers exclude each other: give one of them")
     if isinstance(client, str) and client == "here":
         return InProcess()
     if client is not None and not hasattr(client, "scheduler_info") and "://" not in str(client):

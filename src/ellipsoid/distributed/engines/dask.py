@@ -33,7 +33,7 @@ class Dask:
 
     def __init__(self, client: Any) -> None:
         if find_spec("distributed") is None:
-            raise ImportError("a cluster is run by Dask: pip install 'ellipsoid[distributed]'")
+            raise ImportError("running on a cluster needs Dask; install it with: pip install 'ellipsoid[distributed]'")
         from distributed import Client
 
         self._own = isinstance(client, str)
@@ -62,7 +62,7 @@ class Dask:
                 if self.client.status in ("running", "connecting"):
                     raise
                 raise ConnectionError(
-                    "the scheduler of the cluster is gone: start it again, and resume from a checkpoint"
+                    "the scheduler of the cluster cannot be reached: start it again and resume from a checkpoint"
                 ) from error
         self._held.append(future)
         return future
@@ -83,9 +83,9 @@ class Dask:
             self._parcels.append(parcel)
             if all(self.everywhere(can_read, parcel.path).values()):
                 return parcel
-            self._warn(f"not every worker sees the folder {self.folder} of the checkpoint")
+            self._warn(f"not every worker can read the folder {self.folder} of the checkpoint")
         elif is_large(value):
-            self._warn("the run has no checkpoint, in whose folder it could be left for them")
+            self._warn("the run has no checkpoint, whose folder could be used instead")
         return self.submit(identity, value, key=key)
 
     def _warn(self, why: str) -> None:
@@ -109,7 +109,7 @@ class Dask:
         except KilledWorker as error:
             raise LostWorkers(str(error)) from error
         except (CancelledError, FutureCancelledError) as error:
-            raise LostWorkers(f"the task {future.key} was given up: {error}") from error
+            raise LostWorkers(f"the task {future.key} failed: {error}") from error
 
     def as_done(self, futures: Iterable[Any]) -> Iterator[Any]:
         """Yield the futures as they are done, successfully or not; raise `NoWorkers` if there are no workers."""
@@ -127,7 +127,8 @@ class Dask:
                     gone = None if self._workers() else gone or monotonic()
                 if gone is not None and monotonic() - gone > PATIENCE_SECONDS:
                     raise NoWorkers(
-                        f"no worker has taken a task for {PATIENCE_SECONDS:.0f} seconds: start some, or give them more "
+                        f"no worker has taken a task for {PATIENCE_SECONDS:.0f} seconds: start "
+                        "workers, or give them more "
                         "memory if they are paused, and resume from a checkpoint"
                     ) from None
 
@@ -166,7 +167,7 @@ class Dask:
             future.release()
         if not found:
             raise NoWorkers(
-                "the cluster has no worker that can be asked: start some, with this version of ellipsoid, by dask "
+                "the cluster has no worker that answers: start workers with this version of ellipsoid by dask "
                 "worker ADDRESS"
             )
         return found

@@ -42,10 +42,12 @@ class Parcel:
                 except OSError as error:
                     raise OSError(
                         f"the model of this round lies in {self.path}, which this worker cannot read: put the "
-                        f"checkpoint into a folder that all workers share ({error})"
+                        f"checkpoint in a folder that all workers share ({error})"
                     ) from error
                 if hashlib.sha256(data).hexdigest() != self.digest:
-                    raise OSError(f"{self.path} is not the model that was written there")
+                    raise OSError(
+                        f"{self.path} does not hold the model that was written there; another run may use the same file"
+                    )
                 _last[self.digest] = pickle.loads(data)
             return _last[self.digest]
 

@@ -46,7 +46,7 @@ class Loky:
         usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.workers = usable if workers is None else workers
         if self.workers < 1:
-            raise ValueError(f"there must be a worker at least, got {workers}")
+            raise ValueError(f"workers must be at least 1, got {workers}")
         self._parcels: list[Parcel] = []
         self._pool: Any = None
         self._started: list[Any] = []

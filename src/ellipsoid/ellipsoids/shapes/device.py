@@ -42,7 +42,7 @@ class DeviceShape:
         except MemoryError as error:
             raise DeviceFull(
                 f"the device has no memory left for the matrix of {size:,} update examples, {8e-9 * room * room:.1f} "
-                'GB beside the one that was: use device="cpu"'
+                'GB in addition to the old one: use device="cpu"'
             ) from error
         matrix[: self.size, : self.size] = self.matrix[: self.size, : self.size]
         waiting[: self.count, : self.size] = self.waiting[: self.count, : self.size]

@@ -72,7 +72,8 @@ class SlabTable(DriftTable):
         if self.raises:
             self.numbers[slots.HALT] = 0.0
             raise EmptyVersionSpace(
-                f"no function fits all examples seen to within what was assumed: round {int(proof)} left none; assume "
+                "no function that fits the assumptions agrees with all examples seen: round "
+                f"{int(proof)} left none; assume "
                 "less, or choose on_infeasible='skip' or 'restart'"
             )
         if proof not in self.changes[-1:]:

@@ -37,7 +37,8 @@ from .shipped import FOLDER, shipped_level
 def warn_of_no_cache() -> None:
     """Warn once: the installation is read-only and the user has no home, or the disk is full."""
     warnings.warn(
-        "every process compiles anew, as no folder for compiled code can be written to; set NUMBA_CACHE_DIR to one",
+        "no folder for compiled code is writable, so every process compiles again; set "
+        "NUMBA_CACHE_DIR to a writable folder",
         RuntimeWarning,
         stacklevel=4,
     )

@@ -41,7 +41,7 @@ class ArrayRows(Format):
         if X.ndim != 2:
             raise ValueError(f"X must have two dimensions (rows and features), got shape {X.shape}")
         if y is not None and len(y) != X.shape[0]:
-            raise ValueError(f"X and y must have as many rows as each other, got {X.shape[0]} and {len(y)}")
+            raise ValueError(f"X and y must have the same number of rows, got {X.shape[0]} and {len(y)}")
         self.whole = X, None if y is None else label_values(y)
         self.rows_at_once = max(1, PIECE * X.shape[0] // max(1, X.nnz if sparse.issparse(X) else X.size))
         self.n_features = X.shape[1]
@@ -92,7 +92,7 @@ def npy(origin: Origin, options: Options) -> ArrayRows | LastColumn:
             raise ValueError(f"{other} must hold one label per row, got an array of shape {y.shape}")
         return ArrayRows(Z, y, f"NumPy array, mapped, labels from {other.name}")
     if Z.shape[1] < 2:
-        raise ValueError(f"{path} has one column only; name the file of the labels by label, or give labelled=False")
+        raise ValueError(f"{path} has only one column; name the file of the labels by label, or give labelled=False")
     return LastColumn(Z)
 
 

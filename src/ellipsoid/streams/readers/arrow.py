@@ -31,7 +31,9 @@ class ArrowTable(Format):
 
     def __init__(self, origin: Origin, options: Options, kind: str) -> None:
         if not find_spec("pyarrow"):
-            raise ImportError(f"{origin.name}: {kind} files are read by pyarrow; pip install 'ellipsoid[arrow]'")
+            raise ImportError(
+                f"{origin.name}: reading {kind} files needs pyarrow; install it with: pip install 'ellipsoid[arrow]'"
+            )
         if kind == PARQUET and origin.path is None:
             raise ValueError(f"{origin.name}: a Parquet file is read from its end; give a file, not a pipe")
         self.origin, self.options, self.kind = origin, options, kind
@@ -111,11 +113,11 @@ class ArrowTable(Format):
                 self._words.append(name)
             else:
                 raise ValueError(
-                    f"{self.origin.name}: column {name!r} of type {kind} is neither of numbers nor of strings; "
+                    f"{self.origin.name}: column {name!r} of type {kind} holds neither numbers nor strings; "
                     "name those to use by columns"
                 )
         if not self.columns and not self._words:
-            raise ValueError(f"{self.origin.name} has no column of features beside the label")
+            raise ValueError(f"{self.origin.name} has no column of features besides the label")
         self.kinds = {**dict.fromkeys(self.columns, OF_NUMBERS), **dict.fromkeys(self._words, OF_WORDS)}
         self.bits = options.hash_bits if self._words else None
         self.n_features = len(self.columns) + (1 << options.hash_bits if self._words else 0)
@@ -140,7 +142,9 @@ class ArrowTable(Format):
         if name is None:
             return None
         if not _is_number(batch.column(name).type):
-            raise ValueError(f"{self.origin.name}: the column {name!r} holds no numbers to weigh rows by")
+            raise ValueError(
+                f"{self.origin.name}: the column {name!r} holds no numbers, so it cannot weight the rows; name another"
+            )
         return self._checked(_floats(batch.column(name)), name, row)
 
     def _checked(self, values: Any, name: str, row: int) -> Any:

@@ -101,7 +101,7 @@ class Origin:
             return opened
         if self.path is None:
             if self._begun:
-                raise ValueError(f"{self.name} can be read only once; write it to a file for several passes")
+                raise ValueError(f"{self.name} can be read only once; write it to a file to read it several times")
             self._begun = True
         file: Any = open(self.path, "rb", buffering=0) if self.path is not None else self._file  # noqa: SIM115
         self._raw = _Counted(file, close=self.path is not None)

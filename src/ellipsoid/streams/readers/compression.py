@@ -100,7 +100,7 @@ def decompressed(file: io.BufferedReader[Any], name: str) -> Any:
         return _Frames(file, lzma.LZMADecompressor, padding=b"\0")
     if head.startswith(ZSTANDARD):
         if not find_spec("zstandard"):
-            raise ImportError(f"{name} is compressed by Zstandard; install the package zstandard to read it")
+            raise ImportError(f"{name} is compressed with Zstandard; install the package zstandard to read it")
         return _Frames(file, _ZstandardFrame)
     return file
 

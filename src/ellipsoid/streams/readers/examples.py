@@ -40,7 +40,7 @@ class Examples(Format):
         iterator = iter(self._items)
         if iterator is self._items:
             if self._begun:
-                raise ValueError("an iterator can be read only once; give a list, or gather it in a file")
+                raise ValueError("an iterator can be read only once; give a list, or write it to a file")
             self._begun = True
         row = 0
         for item in iterator:

@@ -154,7 +154,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(word: str) -> Any:
-    raise ValueError(f"{word} is no number; write null where a value is missing")
+    raise ValueError(f"{word} is not a number; write null for a missing value")
 
 
 def _check_finite(name: Any, value: Any) -> None:

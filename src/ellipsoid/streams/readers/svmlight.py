@@ -20,11 +20,12 @@ MOST_UNASKED = 1 << 24
 
 _SENTENCES = {
     reasons.NO_LABEL: "a line must begin with its label, a number, got {}",
-    reasons.MANY_LABELS: "a line must have one label, got {}; sets of labels are learned from arrays, y a 0/1 matrix",
+    reasons.MANY_LABELS: "a line must have one label, got {}; give sets of labels as arrays, with y a 0/1 matrix",
     reasons.NO_INDEX: "a feature must be written index:value, got {}",
     reasons.NO_COLON: "a feature must be written index:value, got {}",
     reasons.NO_VALUE: "the value of a feature must be a number, got {}",
-    reasons.NOT_RISING: "the indices of the features must rise along a line, but {} follows one that is as large",
+    reasons.NOT_RISING: "the indices of the features must increase along a line, but {} follows one that is not "
+    "smaller",
 }
 
 
@@ -78,10 +79,13 @@ class Svmlight(SparseText):
     def flaw(self, block: TextBlock, found: Any) -> str:
         word = token(block, found.position)
         if found.reason == reasons.ZERO_INDEX:
-            how = "are to count" if self.options.zero_based is False else "count in the first lines"
+            how = "count" if self.options.zero_based is False else "count in the first lines"
             return f"{word} is feature 0, but features {how} from 1; give zero_based=True from the first file on"
         if found.reason == reasons.TOO_WIDE and self.n_features is not None:
             return f"{word} is beyond n_features={self.n_features} (features count from {self._base})"
         if found.reason == reasons.TOO_WIDE:
-            return f"{word} is beyond {MOST_UNASKED} features, the most that are read unasked; give n_features or bits"
+            return (
+                f"{word} is beyond {MOST_UNASKED} features, the most that are read without being told; "
+                "give n_features or bits"
+            )
         return _SENTENCES[found.reason].format(word)

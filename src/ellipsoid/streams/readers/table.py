@@ -70,7 +70,8 @@ class Csv(ScannedText):
                 known[cell] = refuse_nul(word, f"{self.origin.name}: ")
                 if len(known) > _MOST_LABELS:
                     raise ValueError(
-                        f"{self.origin.name}: the column of labels has more than {_MOST_LABELS} words in it"
+                        f"{self.origin.name}: the column of labels has more than {_MOST_LABELS} "
+                        "different words; is it the right column?"
                     )
             words.append(word)
         return np.array(words)
@@ -105,7 +106,7 @@ class Csv(ScannedText):
             what = f"a cell has more than {csv.field_size_limit():,} characters: shorten it, or leave out its column"
             if "limit" not in str(error):
                 word = token(block, max(position, block.raw.index(b"\r", position) - 1), b"\r\n")
-                what = f"a carriage return follows {word}: let lines end with a line feed, as tr '\\r' '\\n' does"
+                what = f"a carriage return follows {word}: end the lines with line feeds, as tr '\\r' '\\n' does"
             raise LineError(self.origin.name, 1 + block.raw.count(b"\n", 0, position), what) from None
 
     def _has_header(self, cells: list[str]) -> bool:
@@ -163,13 +164,14 @@ class Csv(ScannedText):
             options.refuse_labels_as_weights(self.origin.name, weights == label)
             if is_text[weights]:
                 raise ValueError(
-                    f"{self.origin.name}: the column {options.weights!r} holds no numbers to weigh rows by"
+                    f"{self.origin.name}: the column {options.weights!r} holds no numbers, so it "
+                    "cannot weight the rows; name another"
                 )
             # After the numbers of the features.
             purpose[weights], place[weights] = scan.NUMBER, self._numbers
         self._known: dict[bytes, str] = {}
         if self._numbers + self._hashes == 0:
-            raise ValueError(f"{self.origin.name} has no column of features beside the label")
+            raise ValueError(f"{self.origin.name} has no column of features besides the label")
         self.n_features = self._numbers + (1 << options.hash_bits if self._hashes else 0)
 
     def _find(self, names: list[str] | None, name: str, option: str) -> int:
@@ -205,18 +207,18 @@ class Csv(ScannedText):
     def flaw(self, block: TextBlock, found: scan.TableStop) -> str:
         width = len(self._columns.purpose)
         if found.reason == reasons.TOO_FEW:
-            return f"{found.column} columns where the first line has {width}"
+            return f"{found.column} columns, but the first line has {width}"
         if found.reason == reasons.TOO_MANY:
             return f"more than the {width} columns of the first line"
         if found.reason == reasons.BAD_QUOTE:
-            return f"the quotation marks of column {found.column + 1} do not enclose it on this line"
+            return f"the quotation marks of column {found.column + 1} do not enclose all of it on this line"
         if found.reason == reasons.MISSING and self._columns.purpose[found.column] > scan.TEXT:
             return f"the label (column {found.column + 1}) is missing"
         if found.reason == reasons.MISSING:
             return f"column {found.column + 1} is missing; give missing='zero' to read that as zero"
         cell = token(block, found.position, b"\r\n" + self._delimiter.encode())
         if cell.strip("'\" +-").lower() in ("inf", "infinity"):
-            return f"{cell} is not a number that is finite: leave its line out, or its cell empty"
+            return f"{cell} is not a finite number: leave out its line, or leave the cell empty"
         shown = "is" if self.options.kinds is None else "of the first table is"
         return f"{cell} is not a number, as the first cell of column {found.column + 1} {shown}"
 

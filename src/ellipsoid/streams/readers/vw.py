@@ -19,7 +19,7 @@ _SENTENCES = {
     reasons.NO_WEIGHT: "an importance must not be negative, got {}",
     reasons.NO_VALUE: "what follows a colon must be a number, got {}",
     reasons.NO_NAME: "a feature must have a name, got {}",
-    reasons.OVERFLOW: "a value times the scale of its namespace must fit a float64 easily, got {}",
+    reasons.OVERFLOW: "a value times the scale of its namespace must be well within the range of float64, got {}",
 }
 
 

@@ -127,7 +127,7 @@ def load(name: str, *, seed: int | None = None) -> Dataset:
     if name in RECIPES:
         return Dataset(name, **draw(name, None, 0 if seed is None else seed)._asdict())
     if name == DEFORMED:
-        raise ValueError(f"{DEFORMED!r} is too long to be loaded; datasets.stream gives its rows block by block")
+        raise ValueError(f"{DEFORMED!r} is too long to load; use datasets.stream, which gives its rows block by block")
     if seed is not None:
         drawn = ", ".join(["'chess-board'", *RECIPES])
         raise ValueError(f"seed must be left out for {name!r}: only {drawn} are drawn at random")
@@ -181,7 +181,7 @@ def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = N
     if isinstance(data, str) and data == DEFORMED:
         return _deformed(DEFORMED_ROWS if rows is None else rows, 0 if seed is None else seed, device or "cpu")
     if device is not None:
-        raise ValueError(f"device must be left out for {data!r}: only {DEFORMED!r} is made on one")
+        raise ValueError(f"device must be left out for {data!r}: only {DEFORMED!r} can be made on a device")
     if isinstance(data, str) and data in RECIPES:
         drawn = draw(data, rows, 0 if seed is None else seed)
         made = SyntheticPair((drawn.X, drawn.y))
@@ -204,7 +204,9 @@ def parse_name(name: str) -> tuple[str, dict[str, Any]]:
     for setting in settings:
         key, _, value = setting.partition("=")
         if key not in ("rows", "seed") or not value.isdecimal():
-            raise ValueError(f"behind a data set's name stands rows=N or seed=N, a whole number, got {setting!r}")
+            raise ValueError(
+                f"the name of a data set may be followed only by rows=N or seed=N with a whole number, got {setting!r}"
+            )
         found[key] = int(value)
     return name, found
 

@@ -60,7 +60,7 @@ def draw(name: str, rows: int | None, seed: int) -> MadeRows:
     if not isinstance(count, int | np.integer) or count < 1:
         raise ValueError(f"rows must be a positive integer, got {rows!r}")
     if not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"seed must be an integer from 0 on, got {seed!r}")
+        raise ValueError(f"seed must be an integer of at least 0, got {seed!r}")
     return recipe.make(int(count), int(seed))
 
 
