@@ -20,7 +20,9 @@ class Adapted(base.MiniBatchClassifier):
 
     def __init__(self, model: Any) -> None:
         if is_regressor(model):
-            raise TypeError(f"adapt takes classifiers, got {type(model).__name__}; prequential measures a regressor")
+            raise TypeError(
+                f"adapt takes classifiers, got {type(model).__name__}; measure a regressor with prequential"
+            )
         self.model = model
         self.learner = clone(model)
 
@@ -38,7 +40,7 @@ class Adapted(base.MiniBatchClassifier):
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probabilities of the labels of one example, from a `Calibrated` learner; none before it has learned."""
         if not hasattr(self.learner, "predict_proba_one"):
-            raise NotImplementedError(f"give adapt a Calibrated({type(self.learner).__name__}(...)) for probabilities")
+            raise NotImplementedError(f"for probabilities, give adapt a Calibrated({type(self.learner).__name__}(...))")
         try:
             chances: dict[Any, float] = self.learner.predict_proba_one(x)
         except NotFittedError:

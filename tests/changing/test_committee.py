@@ -354,7 +354,7 @@ def test_what_is_refused_changes_nothing():
 
 @pytest.mark.parametrize(("model", "sentence"), [
     (Committee([]), "learners must be a list"), (Committee([EllipsoidalSVC()]), "takes online classifiers"),
-    (Committee([Committee()]), "takes online classifiers"), (Committee(share=2.0), "share must lie from 0 to 1"),
+    (Committee([Committee()]), "takes online classifiers"), (Committee(share=2.0), "share must lie between 0 and 1"),
     (Committee(share="growing"), "share must be one of"), (Committee(rate=0.0), "rate must be positive"),
     (Committee(rate="adaptive"), "needs share=0"), (Committee(mix="scores"), "mix must be one of"),
 ])  # fmt: skip

@@ -143,7 +143,7 @@ def test_intervals_of_a_regressor(scaled):
     run = prequential(Conformal(Scaled(learner) if scaled else learner, window=50), (X, y))
     assert run.coverage == pytest.approx(1.0 - model.misses_ / 400)
     assert run.half_width > 0.0
-    with pytest.raises(AttributeError, match="intervals in place of sets"):
+    with pytest.raises(AttributeError, match="intervals instead of sets"):
         model.predict_set(X)
 
 
@@ -264,7 +264,7 @@ def test_what_it_cannot_wrap_is_refused_with_a_sentence():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=sentence):
             model.partial_fit(X, y)
-    with pytest.raises(AttributeError, match="sets in place of intervals"):
+    with pytest.raises(AttributeError, match="sets instead of intervals"):
         Conformal(MIRA()).partial_fit(X, y).predict_interval(X)
 
 
@@ -365,5 +365,5 @@ def test_sets_of_a_learner_with_a_row_for_each_of_two_labels_hold_what_they_held
 @pytest.mark.interpreted
 def test_label_sets_are_refused_by_name():
     for way in ("fit", "partial_fit", "learn_predict", "learn_predict_set"):
-        with pytest.raises(ValueError, match="Conformal tells sets that hold one label"):
+        with pytest.raises(ValueError, match="Conformal takes one label or number per row"):
             getattr(Conformal(PassiveAggressive()), way)(np.eye(3), np.eye(3, dtype=int))

@@ -138,5 +138,5 @@ def test_what_a_drift_cannot_be_combined_with_is_refused():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=sentence):
             CELLIP(**{**OPTIONS, "drift": 0.1, **options}).partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match="one of two labels"):
+    with pytest.raises(ValueError, match="takes two labels only"):
         CELLIP(**{**OPTIONS, "drift": 0.1}).partial_fit(X, np.arange(len(y)) % 3)

@@ -282,7 +282,7 @@ def test_bad_data_is_one_line_and_exits_with_1(tmp_path, name, text, message):
         ("a.svm", "1 1:1\n2 1:1\n3 1:2\n", ("--model", "CELLIP"), "without --classes the version space"),
         ("a.svm", "1 1:1\n2 1:1\n3 1:2\n", ("--model", "CELLIP"), "; give --classes with all labels"),
         ("a.svm", "1 1:1\n2 1:1\n", ("--classes", "1,3"), "2, which is not in --classes [1, 3]"),
-        ("a.csv", "1,2,u\n", ("--validate", "numbers.csv"), "label 0 is of another kind than those of the model"),
+        ("a.csv", "1,2,u\n", ("--validate", "numbers.csv"), "label 0 is of another kind than the labels of the model"),
         ("a.vw", "|a x\n", (), "a number, got '|a'\n"),
         ("a.csv", "1,2,0\n", ("--validate", "wide.csv"), "a model learned with --param grow_features=true"),
     ],
@@ -299,7 +299,7 @@ def test_labels_that_a_saved_model_does_not_know_cannot_be_announced(tmp_path):
     (tmp_path / "a.svm").write_text("1 1:1\n2 1:-1\n")
     run("learn", tmp_path / "a.svm", "--model", "MIRA", "--classes", "1,2,3", "--save", tmp_path / "m")
     again = ("learn", tmp_path / "a.svm", "--resume", tmp_path / "m", "--classes")
-    assert "--classes [1, 2] is not what is known" in run(*again, "1,2", code=1).stderr
+    assert "--classes [1, 2] differs from the classes of" in run(*again, "1,2", code=1).stderr
     run(*again, "1,2,3")
 
 

@@ -115,7 +115,11 @@ class Full:
     ("arguments", "code", "told"),
     [
         ((*RBF,), 1, 'Error: --device cuda needs CuPy, which is not installed: pip install "ellipsoid[cuda12]"'),
-        (("--model", "MIRA"), 1, "--device cuda makes kernel values, and a linear learner has none; use --device cpu"),
+        (
+            ("--model", "MIRA"),
+            1,
+            "--device cuda computes kernel values, but a linear learner has none; use --device cpu",
+        ),
         ((*RBF, "--param", "budget=9"), 1, "use --device cpu, or --param budget=none"),
         (("--model", "CELLIP"), 2, "CELLIP takes no device"),
         ((*RBF, "--workers", 2), 2, "--device is not for a run over shards"),

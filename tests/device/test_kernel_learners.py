@@ -271,7 +271,7 @@ def test_what_cannot_be_is_said_of_learners_with_a_shape(kind, monkeypatch):
         ({"device": "cuda"}, "a linear learner has none"),
         ({"device": "cuda", "kernel": "precomputed"}, "a function in Python, or given ones"),
         ({"device": "cuda", "kernel": lambda A, B: A @ B.T}, "a function in Python, or given ones"),
-        ({"device": "cuda", "kernel": "rbf", "budget": 4}, "budget keeps inverse matrices on the CPU"),
+        ({"device": "cuda", "kernel": "rbf", "budget": 4}, "budget keeps inverse matrices, which are on the CPU"),
         ({"device": "cuda", "kernel": "rbf", "precision": "half"}, "precision must be one of"),
     ],
 )

@@ -37,7 +37,7 @@ DENSE = {
     "too wide": (lambda X, y: (np.column_stack([X, X]), y), f"X has {2 * D} features"),
     "one row too narrow": (lambda X, y: (X[:1, :-1], y[:1]), f"X has {D - 1} features"),
     "no columns": (lambda X, y: (X[:, :0], y), r"0 feature"),
-    "no rows": (lambda X, y: (X[:0], y[:0]), r"X must hold an example"),
+    "no rows": (lambda X, y: (X[:0], y[:0]), r"X must hold at least one example"),
     "0-D": (lambda X, y: (np.array(5.0), [0]), "X must be 2-D"),
     "1-D": (lambda X, y: (X[0], [0]), "X must be 2-D"),
     "1-D of length 1": (lambda X, y: (X[0, :1], [0]), "X must be 2-D"),
@@ -72,9 +72,9 @@ DENSE = {
 }  # fmt: skip
 
 CLASSES = {
-    "of other labels": ([7, 8, 9], "classes=.* is not what is known"),
-    "too few": ([0, 1], "classes=.* is not what is known"),
-    "too many": ([0, 1, 2, 3], "classes=.* is not what is known"),
+    "of other labels": ([7, 8, 9], "classes=.* differs from the classes of"),
+    "too few": ([0, 1], "classes=.* differs from the classes of"),
+    "too many": ([0, 1, 2, 3], "classes=.* differs from the classes of"),
     "of lists": ([[0, 1, 2]], "classes must be a non-empty 1-D sequence"),
     "a number": (3, "classes must be a non-empty 1-D sequence"),
     "empty": ([], "classes must be a non-empty 1-D sequence"),
@@ -133,7 +133,7 @@ SPARSE = {
     "too few indices": (cut("indices", -5), "X.indptr"),
     "too narrow": (lambda C: C[:, :-1], f"X has {D - 1} features"),
     "too wide": (lambda C: sp.hstack([C, C], format="csr"), f"X has {2 * D} features"),
-    "no rows": (lambda C: C[:0], "X must hold an example"),
+    "no rows": (lambda C: C[:0], "X must hold at least one example"),
 }  # fmt: skip
 
 

@@ -301,7 +301,7 @@ def test_what_it_cannot_wrap_or_learn_is_refused_with_a_sentence(blobs):
         (Calibrated(MIRA(), forget=0.0), "forget must be above 0 and at most 1, got 0.0"),
         (Calibrated(MIRA(), forget=1.5), "forget must be"),
         (Scaled(Calibrated(MIRA())), r"Calibrated\(Scaled\(learner\)\)"),
-        (Calibrated(PassiveAggressiveRegressor()), "has probabilities of labels"),
+        (Calibrated(PassiveAggressiveRegressor()), "gives probabilities of labels"),
     ):
         for call in (model.fit, model.partial_fit, model.learn_predict):
             with pytest.raises(ValueError, match=sentence):

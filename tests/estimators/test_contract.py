@@ -36,7 +36,7 @@ SETTINGS = [
 ]
 
 # Skipped by scikit-learn itself, where a check does not apply.
-MAY_SKIP = {"check_classifiers_multilabel_output_format_predict_proba": "scores are no probabilities"}
+MAY_SKIP = {"check_classifiers_multilabel_output_format_predict_proba": "scores are not probabilities"}
 
 
 def expected_failures(model):

@@ -142,5 +142,5 @@ def test_numbers_are_learned_until_they_are_met_no_better(kind, blobs):
 
 
 def test_a_fit_that_ends_with_a_certificate_needs_none(blobs):
-    with pytest.raises(ValueError, match="ends with its own certificate"):
+    with pytest.raises(ValueError, match="fit stops by its own certificate"):
         OnlineEllipsoidalSVC(early_stopping=True).fit(*blobs)

@@ -148,13 +148,13 @@ def test_what_the_learner_refuses_the_scaler_has_not_seen(blobs):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize(("model", "sentence"), [
-    (Scaled(Scaled(MIRA())), "is in Scaled already"),
+    (Scaled(Scaled(MIRA())), "is already in Scaled"),
     (Scaled(Conformal(MIRA())), r"Conformal\(Scaled\(learner\)\)"),
     (Scaled(SGDClassifier()), "make_pipeline"),
     (Scaled(EllipsoidalSVC()), "make_pipeline"),
     (Scaled(MIRA(), scaler=StandardScaler()), r"StandardStream\(\) or UnitNorm\(\), got StandardScaler\(\)"),
     (Scaled(MIRA(), scaler="standard"), r"StandardStream\(\) or UnitNorm\(\), got 'standard'"),
-    (Conformal(Scaled(Scaled(MIRA()))), "is in Scaled already"),
+    (Conformal(Scaled(Scaled(MIRA()))), "is already in Scaled"),
 ])  # fmt: skip
 def test_what_cannot_be_scaled_or_scale_is_refused_before_anything_is_learned(model, sentence, blobs):
     X, y = blobs

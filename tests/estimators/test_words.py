@@ -97,7 +97,7 @@ def test_fit_takes_dicts_too():
 
 @pytest.mark.parametrize(
     ("x", "sentence"),
-    [({"a": [1]}, r"feature 'a' holds \[1\], which is no number and no word"),
+    [({"a": [1]}, r"feature 'a' holds \[1\], which is neither a number nor a word"),
      ({1.5: "red"}, "feature names must be strings or integers"),
      ({("sky", "grey"): 1.0, "b": "c"}, "feature names must be strings or integers"),
      ({10**5000: 1.0}, "give it a shorter name"),

@@ -160,7 +160,7 @@ def test_no_learners_or_no_rows_to_learn_are_refused(digits):
 
 
 def test_regressors_and_learners_without_names_are_refused(digits):
-    with pytest.raises(ValueError, match="number is a regressor, and classifiers are compared"):
+    with pytest.raises(ValueError, match="number is a regressor, but only classifiers can be compared"):
         compare({"number": PassiveAggressiveRegressor()}, digits)
     with pytest.raises(TypeError, match="models must map names to learners"):
         compare([Perceptron()], digits)

@@ -104,5 +104,5 @@ class Refusals:
             told = str(error)
         else:
             raise AssertionError("a third label was taken")
-        assert "classes" in told or "is one of two labels" in told, told
+        assert "classes" in told or "takes two labels only" in told, told
         check_unchanged(model, before, told)

@@ -48,8 +48,8 @@ REFUSED = {
         lambda: [fitted(MIRA()), MIRA().partial_fit(X, np.eye(2, dtype=int)[y])], "same labels",
     ),
     "width": (lambda: [fitted(MIRA()), fitted(MIRA(), X[:, :3])], "same number of features"),
-    "budget": (lambda: [fitted(MIRA(kernel="rbf", budget=3))] * 2, "a budget has given patterns up"),
-    "votes": (lambda: [fitted(Perceptron(kernel="rbf", average="vote"))] * 2, "vote are not mixed"),
+    "budget": (lambda: [fitted(MIRA(kernel="rbf", budget=3))] * 2, "its budget has dropped patterns"),
+    "votes": (lambda: [fitted(Perceptron(kernel="rbf", average="vote"))] * 2, "votes of hypotheses cannot be mixed"),
     "a scale": (lambda: [fitted(ROMMA(kernel="rbf"))] * 2, "ROMMA rescales"),
     "metric": (lambda: [fitted(IELLIP(kernel="rbf"))] * 2, "IELLIP models with a kernel"),
     "covariance": (lambda: [fitted(AROW(kernel="rbf"))] * 2, "AROW models with a kernel"),
@@ -107,7 +107,7 @@ def test_a_start_that_nobody_began_with_is_refused(models, start, sentence, weig
 
 def test_the_start_of_scaled_models_is_scaled_alike():
     models = [scaled(MIRA())] * 2
-    with pytest.raises(ValueError, match="all of them Scaled or none, and start"):
+    with pytest.raises(ValueError, match="all of them Scaled or none of them, but start"):
         merge(models, start=fitted(MIRA()))
     with pytest.raises(ValueError, match="scalers of model 1 and start differ"):
         merge(models, start=scaled(MIRA(), 2.0 * X))

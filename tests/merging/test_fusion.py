@@ -102,5 +102,5 @@ def test_of_flat_ellipsoids_the_smallest_holds_what_they_share():
 def test_weights_that_are_none_are_refused():
     ball = Ellipsoid.ball([0.0], 1.0)
     for weights in ([1.0], [-1.0, 2.0], [0.0, 0.0]):
-        with pytest.raises(ValueError, match="weights must be one for each ellipsoid"):
+        with pytest.raises(ValueError, match="weights must hold one number for each ellipsoid"):
             fuse([ball, ball], weights)

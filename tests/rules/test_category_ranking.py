@@ -219,7 +219,7 @@ def test_who_cannot_rank_says_so(model, sets):
 def test_sets_of_no_label_and_names_of_labels_are_refused_before_anything_has_changed(model, sets):
     X, Y, _ = sets
     for learn in (clone(model).fit, clone(model).partial_fit):
-        with pytest.raises(ValueError, match=r"y has no columns: a matrix y is one column per label"):
+        with pytest.raises(ValueError, match=r"y has no columns: a matrix y must have one column per label"):
             learn(X, Y[:, :0])
     columns = list(range(Y.shape[1]))
     for classes in (["a", "b", "c", "d", "e"][: len(columns)], columns[1:], columns[::-1]):

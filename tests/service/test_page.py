@@ -229,7 +229,7 @@ def test_what_is_typed_is_judged_at_once(browser, quiet):
             scores = [float(each) for each in page.locator(".verdict .number").all_inner_texts()]
             assert scores == sorted(scores, reverse=True)
         page.fill("textarea", "[1, 2")
-        visitor.until("() => document.querySelector('.try .trouble').innerText.startsWith('Not JSON')")
+        visitor.until("() => document.querySelector('.try .trouble').innerText.startsWith('This is not JSON')")
         page.fill("textarea", "[1, 2]")
         visitor.until("() => /must hold 3 numbers/.test(document.querySelector('.try .trouble').innerText)")
         visitor.noted[:] = [each for each in visitor.noted if "422" not in each]

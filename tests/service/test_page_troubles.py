@@ -77,7 +77,7 @@ def test_an_answer_that_is_refused_leaves_its_question(browser, quiet):
     path = with_questions(quiet, "closed", 1, classes=["big", "small"])
     with visiting(browser, quiet, forgiven=FAILED) as visitor:
         page = type_label(visitor, "closed", "huge")
-        visitor.until("() => document.querySelector('.trouble').innerText.includes('none of the classes')")
+        visitor.until("() => document.querySelector('.trouble').innerText.includes('is not among the classes')")
         page.wait_for_selector(".numbers")
         page.keyboard.press("1")
         learned(quiet, path, 31)

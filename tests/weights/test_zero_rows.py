@@ -63,7 +63,7 @@ def test_labels_named_with_them_hold_for_all_that_follows(learner, first, later)
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
 def test_labels_that_contradict_them_are_refused(learner):
     model = clone(learner).partial_fit(X[:2], y[:2], classes=[0, 1], sample_weight=[0.0, 0.0])
-    with pytest.raises(ValueError, match="not what is known from earlier calls"):
+    with pytest.raises(ValueError, match="differs from the classes of earlier calls"):
         model.partial_fit(X[:2], y[:2], classes=[0, 1, 2], sample_weight=[0.0, 0.0])
     with pytest.raises(ValueError, match="not in classes"):
         model.partial_fit(X[:3], [0, 1, 2])

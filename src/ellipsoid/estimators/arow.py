@@ -37,9 +37,15 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
         options = self._kernel_options(inf)
         if walk is not None:
             if options is not None:
-                raise ValueError("drift is for linear learners: the Gaussian of a kernel cannot grow in all directions")
+                raise ValueError(
+                    "drift is for linear learners, because the Gaussian of a kernel cannot grow in "
+                    "all directions; set drift=0"
+                )
             if self.selective:
-                raise ValueError("drift and selective contradict each other: a stream that changes must be looked at")
+                raise ValueError(
+                    "drift and selective contradict each other, because a stream that changes needs "
+                    "all its labels; give one of them"
+                )
             one_of("shape", self.shape, {"auto": None, "dense": None, "diagonal": None})
             return self._covariance(rule, kind, walk)
         if options is None:
@@ -145,7 +151,7 @@ class AROW(WeightParameters, RidgeClassifier):
         kind = one_of("diagonal", self.diagonal, {"inverse": INVERSE, "drop": DROP})
         drift, ceiling = positive("drift", self.drift, zero=True), positive("ceiling", self.ceiling)
         if 0.0 < drift < 1e-12 * max(1.0, ceiling):
-            raise ValueError(f"drift must be 0, or 1e-12 times ceiling at least to be felt; got {self.drift!r}")
+            raise ValueError(f"drift must be 0, or at least 1e-12 times ceiling to have an effect; got {self.drift!r}")
         return self._ridge(margin, positive("r", self.r), kind, (drift, ceiling) if drift else None)
 
     def _bounds(self, learner: Any, comparator: Any) -> list[Certificate]:

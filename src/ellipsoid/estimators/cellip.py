@@ -49,7 +49,7 @@ class DriftingLearner(CutBySlabs, VersionSpaceLearner):
 
     def add_label(self, label: Any) -> None:
         if len(self.labels) == 2:
-            raise ValueError(f"the label {label!r} is the third: a version space that drifts is one of two labels")
+            raise ValueError(f"{label!r} is a third label: a version space with a drift takes two labels only")
         super().add_label(label)
 
 
@@ -123,7 +123,7 @@ class CELLIP(VersionSpaceAttributes, EllipsoidalClassifier):
             raise ValueError(f"a must lie in (0, 1], got {self.a!r}")
         if a * margin == 0.0 and not smallest:
             raise ValueError(
-                f"a * margin must be positive for cut='paper', which never moves otherwise; got a={a:g}, "
+                f"a * margin must be positive for cut='paper', because it never moves otherwise; got a={a:g}, "
                 f"margin={margin:g}"
             )
         # What is promised is meant with these very numbers: round so that more is held, not less.
@@ -180,17 +180,17 @@ class CELLIP(VersionSpaceAttributes, EllipsoidalClassifier):
     def update_rounds_(self) -> NDArray[np.int64]:
         """The rounds (counted from 1) whose examples made the ellipsoid; with a drift none are kept."""
         if isinstance(self._fitted("update_rounds_").table, SlabTable):
-            raise AttributeError("a version space that drifts keeps no list of its updates")
+            raise AttributeError("a version space with a drift keeps no list of its updates")
         return super().update_rounds_
 
     def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
         before, all_labels = len(learner.labels) + len(known), {*learner.labels.values, *known, *labels.tolist()}
         if isinstance(learner, DriftingLearner) and len(all_labels) > 2:
-            raise ValueError("a version space that drifts is one of two labels, and y brings more")
+            raise ValueError("a version space with a drift takes two labels only, but y brings more")
         if before <= 2 < len(all_labels):
             raise ValueError(
-                f"y brings {len(all_labels)} labels, but without classes= the version space would start as one of "
-                "binary classifiers, which cannot become one of multiclass classifiers; pass classes= with all labels"
+                f"y brings {len(all_labels)} labels, but without classes= the version space would start with "
+                "binary classifiers and could not go on with multiclass classifiers; pass classes= with all labels"
             )
 
     def certain(self, X: Any) -> NDArray[np.bool_]:

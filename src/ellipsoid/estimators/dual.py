@@ -222,7 +222,7 @@ class QuasiAdditive(WeightParameters, InterceptParameters, DualClassifier):
         if cap > 1e60 and push in (dual_ascent.FIXED_STEP, dual_ascent.ADAPTIVE_STEP):
             most = "finite" if cap == inf else "at most 1e60"
             raise ValueError(
-                f"C must be {most} with update={self.update!r}, whose steps know nothing of the length of a row"
+                f"C must be {most} with update={self.update!r}, because its steps ignore the length of a row"
             )
         passive = 0.0 if push == dual_ascent.FIXED_STEP else margin
         if link.quadratic and link.p == 2.0:
@@ -296,5 +296,5 @@ def refuse_third_label(learner: Learner, known: list[Any], labels: Any) -> None:
     if fresh and before + len(fresh) > 2:
         raise ValueError(
             f"y brings the label {fresh[-1]!r}, number {before + len(fresh)}, but multiplicative weights start uniform "
-            "over the classes that are known; pass classes= with all labels at the first call"
+            "over the known classes; pass classes= with all labels at the first call"
         )

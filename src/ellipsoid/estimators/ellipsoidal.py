@@ -260,7 +260,7 @@ class KernelEllipsoidalClassifier(DeviceParameters, KernelParameters, Ellipsoida
     def _kernel_table(self, name: str) -> KernelTable:
         table = self._fitted(name).table
         if not isinstance(table, KernelTable):
-            raise AttributeError(f"{name} belongs to kernel models; a linear one has coef_ and intercept_")
+            raise AttributeError(f"{name} is for kernel models; a linear model has coef_ and intercept_")
         return table
 
     def _kernel_options(self, columns: float) -> dict[str, Any] | None:

@@ -89,7 +89,7 @@ class IntervalRegressor(VersionSpaceAttributes, OnlineRegressor):
 
     def _start(self) -> SlabLearner:
         if self.average:
-            raise ValueError("average must be False: the mean of centres need not lie in the ellipsoid")
+            raise ValueError("average must be False, because the mean of centres need not lie in the ellipsoid")
         noise = positive("noise", self.noise, zero=True)
         drift = positive("drift", self.drift, zero=True, most=LARGEST_SIZE)
         policy = one_of("on_infeasible", self.on_infeasible, POLICIES)
@@ -161,7 +161,7 @@ class IntervalRegressor(VersionSpaceAttributes, OnlineRegressor):
         """Rows outside their interval: none, unless the assumption is wrong."""
         core = self._learned()
         if comparator is not None:
-            raise ValueError("the bound of an IntervalRegressor compares with nobody; comparator must be None")
+            raise ValueError("the bound of an IntervalRegressor needs no comparator; comparator must be None")
         rule, proof = core.rule, self.infeasible_round_
         moved = f", moving by at most {rule.drift:g} a row," if rule.drift else ""
         condition = f"a function of norm at most {rule.radius:g}{moved} is never off by more than {rule.reach:g}"

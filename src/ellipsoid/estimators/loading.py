@@ -54,7 +54,7 @@ def open_model(path: Any) -> tuple[Any, container.Content]:
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         raise DamagedModel(f"{path} is not a sound model: {_reason(error)}") from error
     except MemoryError as error:
-        raise DamagedModel(f"{path} asks for more memory than there is") from error
+        raise DamagedModel(f"{path} needs more memory than there is") from error
 
 
 def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
@@ -62,7 +62,7 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     if sorted({*header} - OPTIONAL) != sorted(KEYS):
         raise ValueError(f"its header must hold {', '.join(KEYS)}, and holds {', '.join(map(str, header))}")
     if not isinstance(header["stream"], dict | None):
-        raise ValueError("its stream is no JSON object")
+        raise ValueError("its stream is not a JSON object")
     header = {**header, **{part: renamed(header["class"], header[part]) for part in ("params", "started")}}
     check_finite_values(arrays)
     check_tally(arrays["tally"], len(_as_list(header["labels"])))
@@ -93,7 +93,7 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     core.class_weight = class_weight_of(model.get_params(deep=False).get("class_weight"))
     labels = [plain_label(value) for value in _as_list(header["labels"])]
     if (not labels) is not core.numbers or len({isinstance(label, str) for label in labels}) > 1:
-        raise ValueError(f"its labels must be all text or all numbers, and one at least; they are {labels[:5]}")
+        raise ValueError(f"its labels must be all text or all numbers, at least one; they are {labels[:5]}")
     if header["state"].get("multilabel") and not model._takes_sets:
         raise ValueError(f"a {kind.__name__} does not learn label sets")
     core.restore(header["state"], arrays, labels)
@@ -114,7 +114,7 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     if "words" in header:
         model.word_columns_ = [str(name) for name in _as_list(header["words"])]
         if not {*model.word_columns_} <= {*(header["names"] or ())}:
-            raise ValueError("its columns of words are none of its columns")
+            raise ValueError("its columns of words are not among its columns")
     return model
 
 
@@ -199,7 +199,7 @@ def _completed(params: dict[str, Any], members: list[Any]) -> dict[str, Any]:
     """Parameters in which the members replace the word "given" of a file."""
     given = params.get("learners")
     if given not in (None, "given"):
-        raise ValueError("its learners are neither the usual ones nor given")
+        raise ValueError("its learners are neither the default ones nor given")
     return {**params, "learners": None if given is None else members}
 
 

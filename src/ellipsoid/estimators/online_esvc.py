@@ -113,7 +113,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None], held: HeldOut | None
     ) -> None:
         if held is not None:
-            raise ValueError("early_stopping must be False: fit ends with its own certificate, see tol")
+            raise ValueError("early_stopping must be False, because fit stops by its own certificate; see tol")
         norms = row_lengths(rows, np.arange(len(codes)))
         learner.settle(float(np.median(norms[norms > 0])) if (norms > 0).any() else 1.0, float(norms.max()))
         for epoch in range(self.n_epochs):
@@ -137,7 +137,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         """The certified gap over the data of ``fit``; a stream has none, see ``certified_gap``."""
         core = self._fitted("duality_gap_")
         if not core.known_gaps:
-            raise AttributeError("a duality gap is known for the data of a whole fit only; use certified_gap(X, y)")
+            raise AttributeError("a duality gap is known only for the data of a whole fit; use certified_gap(X, y)")
         return core.known_gaps[0] if len(core.known_gaps) == 1 else np.array(core.known_gaps)
 
     @property
@@ -163,6 +163,9 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         source.check()
         codes, fresh = core.labels.encode(checks.labels_of(y, source.n, sets=False))
         if fresh:
-            raise ValueError(f"row {fresh[0][0]} of y holds the label {fresh[0][1]!r}, which was never learned")
+            raise ValueError(
+                f"row {fresh[0][0]} of y holds the label {fresh[0][1]!r}, which was never learned; "
+                "use learned labels only"
+            )
         gaps = [gap for gap, _ in core.gaps(source.rows(0, source.n), codes)]
         return gaps[0] if len(gaps) == 1 else np.array(gaps)

@@ -242,4 +242,4 @@ class OnlineSVM(WeightParameters, KernelClassifier, DualClassifier):
         given = callable(kernel) or kernel == "precomputed"
         # No kernel does that: the values that were given are not symmetric, or belong to no inner product.
         refuted = given and any(bound.observed > bound.bound for bound in bounds)
-        return unproved(bounds, "the values that were given are not those of a kernel") if refuted else bounds
+        return unproved(bounds, "the given values are not those of a kernel") if refuted else bounds

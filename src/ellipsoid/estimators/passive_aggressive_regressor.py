@@ -56,7 +56,7 @@ class PassiveAggressiveRegressor(SlackParameters, OnlineRegressor, BudgetClassif
     def _start(self) -> Learner:
         slack = self._slack()
         if isinstance(self.average, str):
-            raise ValueError(f"average must be True or False: numbers cannot be voted on; got {self.average!r}")
+            raise ValueError(f"average must be True or False, because numbers cannot be voted on; got {self.average!r}")
         rule = PassiveAggressiveRule(0.0, *slack)
         learner = self._learner(rule, budget=self.budget)
         assert isinstance(learner, NumberLearner)

@@ -124,7 +124,7 @@ class ALMA(ScaledClassifier):
         if alpha > 1.0:
             raise ValueError(f"alpha must lie in (0, 1], got {self.alpha!r}")
         if p > 2.0 and not (isinstance(self.kernel, str) and self.kernel == "linear"):
-            raise ValueError(f"p must be 2 with a kernel, whose feature space has no other norm; got {self.p!r}")
+            raise ValueError(f"p must be 2 with a kernel, whose feature space has only that norm; got {self.p!r}")
         rule = alma.ALMARule(alpha, p, alma.EVERY_MARGIN)
         # |(-h w, h w)|_q = |w|_q: a third label changes nothing for the two before it.
         return self._learner(rule, half=2.0 ** (1.0 / p - 1.0))

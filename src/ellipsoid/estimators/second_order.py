@@ -179,8 +179,8 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
         try:
             return table.ellipsoid()
         except ValueError as error:
-            problem = "the covariance is a difference of nearly equal numbers here, which is not positive any more"
-            raise AttributeError(f"{problem}; shape='dense' keeps one that is") from error
+            problem = "the covariance is a difference of nearly equal numbers here and no longer positive"
+            raise AttributeError(f"{problem}; use shape='dense', which keeps it positive") from error
 
     @property
     def log_volume_(self) -> float:
@@ -195,7 +195,7 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
         does a covariance that drifts.
         """
         if isinstance(self._fitted("update_rounds_").table, DiagonalTable):
-            raise AttributeError("a covariance that is diagonal, or drifts, keeps no list of its updates")
+            raise AttributeError("a diagonal covariance, or one with a drift, keeps no list of its updates")
         if self._core.mixed is not None:
             raise AttributeError("a model of several shards keeps no list of their updates")
         return super().update_rounds_

@@ -85,7 +85,7 @@ def refuse_words(X: Any) -> None:
     if hasattr(X, "columns") and (words := word_columns(table_of(X))):
         raise InvalidInput(
             f"the column {words[0]!r} of X holds words, for which an ellipsoid would have 2**18 columns: leave it out, "
-            "or give the rows as dicts, where only words that come are features"
+            "or give the rows as dicts, where only the words that occur become features"
         )
 
 

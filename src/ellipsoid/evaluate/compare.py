@@ -87,7 +87,7 @@ class Comparison:
     def table(self) -> list[Row]:
         """A row for each learner, in the order given; of streams only."""
         if self.setting["at_once"] is not None:
-            raise ValueError("models fitted at once have no errors before learning: look at their test_errors")
+            raise ValueError("models that were fitted at once have no errors before learning: use their test_errors")
         return [_row(learner, self.of(learner)) for learner in self.learners]
 
     def to_frame(self) -> Any:
@@ -134,10 +134,12 @@ def compare(
     if not models:
         raise ValueError("models must hold at least one learner")
     if not isinstance(models, Mapping):
-        raise TypeError(f'models must map names to learners, as {{"MIRA": MIRA()}}, got {type(models).__name__}')
+        raise TypeError(f'models must map names to learners, as in {{"MIRA": MIRA()}}, got {type(models).__name__}')
     for label, model in models.items():
         if is_regressor(model):
-            raise ValueError(f"{label} is a regressor, and classifiers are compared; measure it with prequential")
+            raise ValueError(
+                f"{label} is a regressor, but only classifiers can be compared; measure it with prequential"
+            )
     protocol = protocol or Protocol()
     source = open_stream(data)
     train, test = _prepare(source, protocol)
@@ -175,7 +177,9 @@ def _prepare(source: Stream, protocol: Protocol) -> tuple[Pair, Pair | None]:
     kept = round(len(y) * (1 - protocol.hold_out))
     if test is None and kept < len(y):
         if kept == 0:
-            raise ValueError(f"hold_out={protocol.hold_out} leaves none of the {len(y)} rows to learn from")
+            raise ValueError(
+                f"hold_out={protocol.hold_out} leaves none of the {len(y)} rows to learn from; give a smaller share"
+            )
         X, y, test = X[:kept], y[:kept], (X[kept:], y[kept:])
     X, X_test = scale(protocol.scale, X, None if test is None else test[0])
     return (X, y), None if test is None else (X_test, test[1])

@@ -129,7 +129,7 @@ class DelayedLabels:
     def learn_predict(self, X: Any, y: Any, classes: Any, weight: Any = None) -> Any:
         """Predict the rows of X, each before the row that came ``delay`` rows earlier is learned."""
         if y.ndim == 2:
-            raise ValueError("labels that come late must be one a row, not a matrix of them")
+            raise ValueError("labels that come late must be one per row, not a matrix")
         # Announced with rows that are not learned yet, and needed for the first that are.
         self.classes = self.classes if classes is None else classes
         waiting = 0 if self.rows is None else len(self.labels)

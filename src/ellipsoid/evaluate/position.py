@@ -58,7 +58,7 @@ class Position:
         if isinstance(record, dict) and record and {*record} <= of_features:
             record = {"inputs": [], "heads": [], "complete": True, **record}  # no run
         elif not isinstance(record, dict) or {*record, *of_features, "weightless"} != known:
-            raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
+            raise ValueError(f"the model file's record of its stream cannot be read: {record!r}")
         position = cls(**record)
         numbers = (position.epochs, position.epoch, position.row, position.rows, position.errors, position.weightless)
         bits = 1 if position.bits is None else position.bits
@@ -74,7 +74,7 @@ class Position:
             and all(kind in (None, *CELL_KINDS) for kind in (position.kinds or {}).values())
         )
         if not good or (position.epoch >= position.epochs and not position.complete):
-            raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
+            raise ValueError(f"the model file's record of its stream cannot be read: {record!r}")
         return position
 
     def record(self) -> dict[str, Any]:
@@ -181,7 +181,8 @@ def without_first(chunks: Iterable[tuple[Any, ...]], rows: int) -> Iterator[tupl
         rows = 0
     if rows:
         raise ValueError(
-            f"the input ends {rows:,} rows before the place where the saved run stopped: it is not the same"
+            f"the input ends {rows:,} rows before the place where the saved run stopped, so it is "
+            "not the same input; give the same"
         )
 
 

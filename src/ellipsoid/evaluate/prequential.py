@@ -110,7 +110,9 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
         if given is not None:
             weight = given[row : row + len(y)]
             if len(weight) < len(y):
-                raise ValueError(f"sample_weight has {len(given)} weights, and {stream.name} has more rows")
+                raise ValueError(
+                    f"sample_weight has {len(given)} weights, but {stream.name} has more rows; give one weight per row"
+                )
         recorder.feed(X, y if numbers else label_array(y), weight)
         row += len(y)
         if progress is not None:

@@ -261,7 +261,7 @@ def wrong_rows(predicted: Any, y: Any) -> Any:
 
     >>> wrong_rows(np.array([1, 2]), np.array(["1", "2"]))
     Traceback (most recent call last):
-    ValueError: the label '1' is of another kind than those of the model, such as 2
+    ValueError: the label '1' is of another kind than the labels of the model, such as 2
     """
     if (
         np.ndim(y) == 1
@@ -270,7 +270,7 @@ def wrong_rows(predicted: Any, y: Any) -> Any:
         and isinstance(y[0], str) != isinstance(last, str)
     ):
         label, last = (each.item() if isinstance(each, np.generic) else each for each in (y[0], last))
-        raise ValueError(f"the label {label!r} is of another kind than those of the model, such as {last!r}")
+        raise ValueError(f"the label {label!r} is of another kind than the labels of the model, such as {last!r}")
     wrong = np.asarray(predicted != y).astype(bool)
     return wrong.any(axis=1) if wrong.ndim == 2 else wrong
 

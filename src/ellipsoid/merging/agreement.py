@@ -15,14 +15,15 @@ NO_EFFECT = {
 }  # fmt: skip
 
 UNPROVED = {
-    "IntervalRegressor": "its set of weights is that of one stream",
+    "IntervalRegressor": "its set of weights belongs to one stream",
     "OnlineEllipsoidalSVC": "its dual needs each shard's share of the rows",
-    "ConfidenceWeighted": "its steps depend on all before them; AROW is its relative whose parts add up exactly",
-    "SCW": "its steps depend on all before them; AROW is its relative whose parts add up exactly",
-    "NHERD": "its steps depend on all before them; AROW is its relative whose parts add up exactly",
+    "ConfidenceWeighted": "its steps depend on all earlier ones; use AROW, a related learner whose parts add up "
+    "exactly",
+    "SCW": "its steps depend on all earlier ones; use AROW, a related learner whose parts add up exactly",
+    "NHERD": "its steps depend on all earlier ones; use AROW, a related learner whose parts add up exactly",
 }
 
-DRIFTS = "how much they trust a row depends on when it came; learn without drift, or over one stream"
+DRIFTS = "how much they trust a row depends on when it came; learn without drift, or from one stream"
 
 
 def check_kind(model: Any) -> None:
@@ -30,20 +31,20 @@ def check_kind(model: Any) -> None:
     name = type(model).__name__
     if hasattr(model, "calibration_") or name == "Calibrated":
         raise ValueError(
-            "calibrated models cannot be merged: their calibrations speak of different scores; merge the learners "
-            "inside, and calibrate the result on rows of its own"
+            "calibrated models cannot be merged: their calibrations are for different scores; merge the learners "
+            "inside, and calibrate the result on separate rows"
         )
     if name in ("Committee", "Conformal"):
         raise ValueError(
-            f"{name} models cannot be merged: what they count belongs to one stream; merge the learners inside, member "
-            "by member, and go on with a new one"
+            f"{name} models cannot be merged: their counts belong to one stream; merge the learners inside, member "
+            "by member, and put the results in a new one"
         )
     if name in UNPROVED:
         raise ValueError(f"{name} models cannot be merged: {UNPROVED[name]}")
     if getattr(getattr(model, "_core", None), "started", {}).get("drift"):
         raise ValueError(f"{name} models with a drift cannot be merged: {DRIFTS}")
     if not hasattr(model, "_core"):
-        raise ValueError(f"merge needs models that have learned something, and a {name} has not")
+        raise ValueError(f"merge needs models that have learned something, but a {name} has learned nothing yet")
     core = model._core
     kernel = getattr(core, "started", {}).get("kernel", "linear")
     linear = isinstance(kernel, str) and kernel == "linear"
@@ -51,8 +52,8 @@ def check_kind(model: Any) -> None:
         _check_expansion(name, core)
     elif not linear:
         raise ValueError(
-            f"{name} models with a kernel cannot be merged: their covariances are kept over patterns of their own; "
-            "Perceptron, PassiveAggressive and MIRA with a kernel can be"
+            f"{name} models with a kernel cannot be merged: each keeps its covariance over its own patterns; "
+            "use Perceptron, PassiveAggressive or MIRA with a kernel"
         )
 
 
@@ -61,10 +62,10 @@ def _check_expansion(name: str, core: Any) -> None:
     if type(core.table) is ExpansionTable and core.kernel[0] != "precomputed" and not core.vote:
         return
     why = (
-        "a budget has given patterns up" if core.budget is not None
-        else "hypotheses that vote are not mixed" if core.vote
-        else "columns of a given kernel matrix are rows of one stream" if core.kernel[0] == "precomputed"
-        else f"a {name} rescales or goes on changing its coefficients"
+        "its budget has dropped patterns" if core.budget is not None
+        else "votes of hypotheses cannot be mixed" if core.vote
+        else "the columns of a precomputed kernel are rows of one stream" if core.kernel[0] == "precomputed"
+        else f"a {name} rescales or keeps changing its coefficients"
     )  # fmt: skip
     raise ValueError(f"this {name} with a kernel cannot be merged: {why}")
 
@@ -81,26 +82,31 @@ def check_agreement(models: list[Any], start: Any = None) -> None:
     for name, model in _named(models, start)[1:]:
         if type(model) is not type(first):
             raise ValueError(
-                f"only models of one class can be merged, and {name} is a {type(model).__name__}, "
-                f"model 1 a {type(first).__name__}"
+                f"only models of one class can be merged, but {name} is a {type(model).__name__}, "
+                f"and model 1 a {type(first).__name__}"
             )
         _compare_parameters(first, model, name)
         one, other = first._core, model._core
         if one.multilabel != other.multilabel or one.labels.values != other.labels.values:
             raise ValueError(
                 f"models must know the same labels in the same order; model 1 has {_first_few(one.labels.values)}, "
-                f"{name} {_first_few(other.labels.values)}; announce them by classes= at the first call"
+                f"{name} has {_first_few(other.labels.values)}; announce them with classes= at the first call"
             )
         names = [getattr(each, "feature_names_in_", None) for each in (first, model)]
         named = [None if each is None else list(each) for each in names]
         if one.features != other.features or named[0] != named[1]:
-            raise ValueError(f"model 1 and {name} know their features by different names, or in another order")
+            raise ValueError(
+                f"model 1 and {name} have features with different names, or in another order; learn "
+                "them from the same columns"
+            )
         kinds = [getattr(getattr(each.table, "patterns", None), "sparse", None) for each in (one, other)]
         if kinds[0] != kinds[1]:
-            raise ValueError(f"of model 1 and {name} one has learned dense rows, the other sparse ones")
+            raise ValueError(
+                f"one of model 1 and {name} has learned dense rows, the other sparse rows; give both the same kind"
+            )
         if one.width != other.width:
             raise ValueError(
-                f"models must have the same number of features; model 1 has {one.width}, {name} {other.width}; "
+                f"models must have the same number of features; model 1 has {one.width}, {name} has {other.width}; "
                 "give n_features, or bits, to the reader of each"
             )
 
@@ -121,8 +127,8 @@ def _compare_parameters(first: Any, model: Any, called: str) -> None:
         if name in NO_EFFECT or _same(one[name], other.get(name)):
             continue
         raise ValueError(
-            f"models must have been learned with the same parameters, and {called} has "
-            f"{name}={other.get(name)!r}, model 1 {name}={one[name]!r}"
+            f"models must have been learned with the same parameters, but {called} has "
+            f"{name}={other.get(name)!r}, and model 1 {name}={one[name]!r}"
         )
 
 
@@ -141,8 +147,8 @@ def check_scalers(models: list[Any], start: Any = None) -> None:
     for name, model in named:
         if not hasattr(model, "scaler_"):
             raise ValueError(
-                f"merge needs models that have learned something, all of them Scaled or none, and {name} is not like "
-                "the others"
+                f"merge needs models that have learned something, all of them Scaled or none of them, but {name} "
+                "differs from the others"
             )
     first = models[0].scaler_
     settings, arrays = first.state()
@@ -154,6 +160,6 @@ def check_scalers(models: list[Any], start: Any = None) -> None:
         )
         if not same:
             raise ValueError(
-                f"the scalers of model 1 and {name} differ, so that their weights are in different units; scale the "
-                "rows by one scaler before learning, as distributed.fit does, or by UnitNorm"
+                f"the scalers of model 1 and {name} differ, so their weights are in different units; scale the "
+                "rows with one scaler before learning, as distributed.fit does, or with UnitNorm"
             )

@@ -69,7 +69,7 @@ def fuse(ellipsoids: Sequence[Ellipsoid], weights: ArrayLike | None = None) -> F
     else:
         shares = np.asarray(weights, dtype=np.float64)
         if shares.shape != (len(centres),) or (shares < 0.0).any() or not shares.sum() > 0.0:
-            raise ValueError("weights must be one for each ellipsoid, none of them negative, and not all zero")
+            raise ValueError("weights must hold one number for each ellipsoid, none negative and not all zero")
         shares = shares / shares.sum()
     A, centre, k, size = _fused(shares, centres, inverses)
     if k < -FUSION_SLACK * size and _are_apart(

@@ -167,11 +167,12 @@ def _check(core: Any) -> None:
     """Refuse a learner whose knowledge is not a sum over its examples."""
     if not isinstance(core, GaussianLearner):
         raise ValueError(
-            "ellipsoids of models learned apart cannot be merged: replay the rows that cut (distributed.fit does, for "
+            "ellipsoids of models that were learned separately cannot be merged: replay the rows "
+            "that cut (distributed.fit does, for "
             "CELLIP), or intersect the version spaces by ellipsoid.merging.fusion.fuse"
         )
     if core.rule.kind != ADAPTIVE:
-        raise ValueError("only the covariances of AROW and of the second-order Perceptron add up")
+        raise ValueError("only the covariances of AROW and of SecondOrderPerceptron add up; merge models of these")
     table = core.table
     whole = isinstance(table, DiagonalTable) or (
         type(table) is GaussianTable and isinstance(table.form, FullForm | None)

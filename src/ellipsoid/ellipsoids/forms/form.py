@@ -154,7 +154,7 @@ class Form(ABC):
         if numbers[STORED] > room.downdates:
             raise ValueError(f"its ellipsoid has {numbers[STORED]:g} examples in arrays for {room.downdates}")
         if numbers[DEFERRED] and not ("debt" in own and is_final(numbers, functions, columns)):
-            raise ValueError("its weights owe something that it does not hold")
+            raise ValueError("its deferred updates are incomplete")
         return own
 
 

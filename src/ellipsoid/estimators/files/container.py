@@ -98,15 +98,15 @@ def read(path: Any) -> Content:
             raise ValueError("its checksum does not agree with its content")
         header = json.loads(text)
         if not isinstance(header, dict):
-            raise ValueError("its header is no JSON object")
+            raise ValueError("its header is not a JSON object")
     except DamagedModel:
         raise
     except KeyError as error:
-        raise DamagedModel(f"{path} is no model file of ellipsoid: it has no {error}") from error
+        raise DamagedModel(f"{path} is not a model file of ellipsoid: it has no {error}") from error
     except (SafetensorError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise DamagedModel(f"{path} is no model file of ellipsoid, or is damaged: {error}") from error
+        raise DamagedModel(f"{path} is not a model file of ellipsoid, or is damaged: {error}") from error
     except MemoryError as error:
-        raise DamagedModel(f"{path} asks for more memory than there is") from error
+        raise DamagedModel(f"{path} needs more memory than there is") from error
     return Content(version, header, {name: _wide(array) for name, array in arrays.items()}, sha256)
 
 
@@ -132,11 +132,13 @@ def _check_size(path: Path) -> None:
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or 8 + length > size:
-            raise DamagedModel(f"{path} is no model file of ellipsoid, or is cut short: it has only {size} bytes")
+            raise DamagedModel(f"{path} is not a model file of ellipsoid, or is cut short: it has only {size} bytes")
         # JSON ignores these characters between its parts, and so would the checksum; no writer puts them there.
         contents = file.read(min(length, MOST_CONTENTS))
         if any(mark in contents for mark in (b"\t", b"\n", b"\r")):
-            raise DamagedModel(f"{path} is no model file of ellipsoid, or is damaged: its contents are not on one line")
+            raise DamagedModel(
+                f"{path} is not a model file of ellipsoid, or is damaged: its contents are not on one line"
+            )
 
 
 def _version(path: Path, metadata: dict[str, str]) -> int:

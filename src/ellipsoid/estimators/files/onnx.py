@@ -69,7 +69,7 @@ def _by_scores(model: Any) -> Any:
         raise ValueError(f"only online learners of this library can be written as ONNX, got {name}")
     while "learner_" in model.__dict__ and "scaler_" not in model.__dict__:
         if "calibration_" in model.__dict__:
-            raise ValueError(f"{name} predicts by probabilities, which ONNX does not get; write its learner_ alone")
+            raise ValueError(f"{name} predicts by probabilities, which ONNX cannot store; export its learner_ alone")
         model = model.learner_
     return model
 

@@ -43,7 +43,7 @@ def _as_json(name: str, value: Any) -> Any:
 def params_from_json(params: Any) -> dict[str, Any]:
     """Parameters from the JSON values in a file."""
     if not isinstance(params, dict):
-        raise ValueError(f"it holds {type(params).__name__} where parameters are due")
+        raise ValueError(f"it holds {type(params).__name__} where parameters should be")
     found: dict[str, Any] = {name: inf if value == "inf" else value for name, value in params.items()}
     if isinstance(found.get("class_weight"), list):
         found["class_weight"] = dict(found["class_weight"])
@@ -65,7 +65,7 @@ def set_next_start(model: Any, start: Any) -> None:
     """Give a model that was loaded the parameters of its next start."""
     fresh = _new_estimator(start)
     if type(fresh) is not type(model):
-        raise ValueError(f"it is to start next as a {type(fresh).__name__}, and is a {type(model).__name__}")
+        raise ValueError(f"its next start is a {type(fresh).__name__}, but it is a {type(model).__name__}")
     model.set_params(**{name: value for name, value in fresh.get_params(deep=False).items() if name in start})
 
 

@@ -157,7 +157,7 @@ def features_of_stream(record: Any) -> dict[str, Any] | None:
     good = all(type(value) is FEATURES[name] for name, value in kept.items())
     good = good and all(isinstance(name, str) for name in (*kept.get("columns", ()), *kept.get("kinds", ())))
     if not good or not {*kept.get("kinds", {}).values()} <= {None, *CELL_KINDS}:
-        raise ValueError(f"its record of its stream is not understood: {kept!r}")
+        raise ValueError(f"its record of its stream cannot be read: {kept!r}")
     return kept or None
 
 
@@ -166,5 +166,5 @@ def feature_as_json(name: Any) -> Any:
     if isinstance(name, tuple):
         return [feature_as_json(name[0]), name[1]]
     if not isinstance(name, str | int):
-        raise ValueError(f"a model file holds feature names that are strings or integers, not {name!r}")
+        raise ValueError(f"feature names in a model file must be strings or integers, got {name!r}")
     return name

@@ -62,13 +62,13 @@ def check_round_trip(header: dict[str, Any], arrays: StoredArrays, made: tuple[d
     """
     for key, value in made[0].items():
         if not _agrees(header[key], value):
-            raise ValueError(f"its {key} contradict what else it holds")
+            raise ValueError(f"its {key} contradict the rest of the file")
     if set(arrays) != set(made[1]):
         odd = sorted(set(arrays) ^ set(made[1]))[0]
         raise ValueError(f"its array {odd!r} is {'superfluous' if odd in arrays else 'missing'}")
     for name, array in made[1].items():
         if not _same(arrays[name], array):
-            raise ValueError(f"its array {name!r} contradicts what else it holds")
+            raise ValueError(f"its array {name!r} contradicts the rest of the file")
 
 
 def _agrees(stored: Any, value: Any) -> bool:

@@ -51,7 +51,7 @@ def new_labels(learner: "Learner", labels: LabelArray, classes: Any, watch: bool
     """The labels that ``classes`` or label sets make known before rows are learned; checks also those of the rows."""
     if learner.numbers:
         if classes is not None:
-            raise ValueError(f"a regressor has no classes, got {classes!r}")
+            raise ValueError(f"a regressor has no classes, got {classes!r}; leave classes out")
         return []
     if labels.ndim == 2 or learner.multilabel:
         return new_columns(learner, labels, classes, watch)
@@ -71,14 +71,14 @@ def new_columns(learner: "Learner", sets: LabelArray, classes: Any, watch: bool)
     if classes is not None and label_array(classes, "classes").tolist() != list(range(sets.shape[1])):
         raise ValueError(
             f"the labels of label sets are the columns of y, 0 to {sets.shape[1] - 1}, got classes={classes!r}: "
-            "leave classes out, and keep names of columns beside the model"
+            "leave classes out, and keep the names of the columns yourself"
         )
     if len(learner.labels) == 0:
         return list(range(sets.shape[1]))
     if not learner.multilabel:
         raise ValueError("this learner was started on single labels: y must be 1-D")
     if sets.shape[1] != len(learner.labels):
-        raise ValueError(f"y has {sets.shape[1]} label columns, this learner knows {len(learner.labels)}")
+        raise ValueError(f"y has {sets.shape[1]} label columns, but this learner knows {len(learner.labels)}")
     return []
 
 
@@ -95,7 +95,7 @@ def new_classes(known: list[Any], classes: Any) -> list[Any]:
     if not known:
         return list(given)
     if set(given) != set(known):
-        raise ValueError(f"classes={given} is not what is known from earlier calls: {known}")
+        raise ValueError(f"classes={given} differs from the classes of earlier calls: {known}")
     return []
 
 
@@ -107,14 +107,18 @@ def refuse_unknown(learner: "Learner", known: list[Any], labels: LabelArray, clo
             raise ValueError(f"row {row} of y holds the label {label!r}, which is not in classes={table.values}")
         first = table.values[0]
         if isinstance(label, str) != isinstance(first, str):
-            raise ValueError(f"row {row} of y holds the label {label!r}, of another kind than the known {first!r}")
+            raise ValueError(
+                f"row {row} of y holds the label {label!r}, of another kind than the known label {first!r}"
+            )
         in_form_of(first, label)
 
 
 def rows_that_fit(source: RowSource, core: "Learner | None", name: str, *, growing: bool, learning: bool) -> RowSource:
     """Rows of a width that a learner takes, or ``ValueError``; for prediction without features that are not known."""
     if source.n == 0:
-        raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold at least one example"
+        )
     # Sparse rows may begin without a feature: the first of a stream of dicts may be a text without words.
     if source.width == 0 and core is None and not source.sparse:
         raise ValueError(f"0 feature(s) (shape={(source.n, 0)}) while a minimum of 1 is required.")
@@ -132,7 +136,7 @@ def rows_that_fit(source: RowSource, core: "Learner | None", name: str, *, growi
     started = core.started
     if source.width > core.width and started.get("gamma") == "auto" and started["kernel"] in ("rbf", "poly"):
         raise ValueError(
-            f'gamma="auto" is one over the number of features, and X has {source.width} in place of '
-            f"{core.width}: another kernel; set gamma to a number where features may be added"
+            f'gamma="auto" is one over the number of features, and X has {source.width} instead of '
+            f"{core.width}, which would be another kernel; set gamma to a number if features may be added"
         )
     return source

@@ -76,7 +76,7 @@ def rows_of(examples: Any, columns: dict[Any, int] | None) -> tuple[Any, dict[An
             try:
                 pairs.append((column, float(value)))
             except (TypeError, ValueError, OverflowError) as error:
-                raise InvalidInput(f"feature {name!r} holds {value!r}, which is no number and no word") from error
+                raise InvalidInput(f"feature {name!r} holds {value!r}, which is neither a number nor a word") from error
         pairs.sort()
         indices += [column for column, _ in pairs]
         data += [value for _, value in pairs]

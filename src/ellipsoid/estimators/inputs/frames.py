@@ -34,9 +34,9 @@ def table_of(X: Any) -> Any:
 def refuse_columns(X: Any, features: dict[Any, int] | None) -> None:
     """Raise ``ValueError`` for a frame, or a row of one, if the model was started on dicts."""
     if features is not None and (hasattr(X, "columns") or hasattr(X, "to_frame")):
-        advice = 'as X.to_dict("records") makes them' if hasattr(X, "columns") else "x.to_dict()"
+        advice = 'with X.to_dict("records")' if hasattr(X, "columns") else "with x.to_dict()"
         raise ValueError(
-            "this learner knows its features by the names in dicts, and the order of columns is another: "
+            "this learner was started on dicts and knows its features by name, not by column: "
             f"give dicts here too, {advice}"
         )
 
@@ -75,7 +75,7 @@ def _odd_columns(frame: Any) -> list[Any]:
     repeated = len(set(names)) < len(names)
     kinds = [getattr(kind, "kind", "O") for kind in frame.dtypes] if pandas else []
     if repeated and not (pandas and set("".join(kinds)) <= set(_NUMBERS)):
-        raise ValueError(f"X has two columns of one name: {', '.join(map(str, names))}; rename one")
+        raise ValueError(f"X has two columns with the same name: {', '.join(map(str, names))}; rename one")
     if not pandas:
         kinds = [np.asarray(frame[name][:0]).dtype.kind for name in names]
     return [name for name, kind in zip(names, kinds, strict=True) if kind not in _NUMBERS]
@@ -124,9 +124,9 @@ def _numbers(column: Any, name: Any) -> Any:
     values = np.asarray(column)
     if values.dtype.kind in _NUMBERS:
         return values.astype(np.float64)
-    advice = "leave it out, or make numbers of it"
+    advice = "leave it out, or turn it into numbers"
     if values.dtype.kind != "O":
-        raise InvalidInput(f"column {name!r} of X must hold numbers or words, and holds {values.dtype}: {advice}")
+        raise InvalidInput(f"column {name!r} of X must hold numbers or words, but holds {values.dtype}: {advice}")
     for row, value in enumerate(values):
         if not (isinstance(value, Real | Decimal | np.bool_) or is_absent(value)):
             raise InvalidInput(f"row {row} of X holds {value!r} in the column {name!r} of numbers: {advice}")

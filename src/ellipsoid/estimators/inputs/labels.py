@@ -119,12 +119,14 @@ def label_sets(y: NDArray[Any], rows: int) -> NDArray[np.uint8]:
     if len(y) != rows:
         raise ValueError(f"y has {len(y)} rows for the {rows} rows of X")
     if y.shape[1] == 0:
-        raise ValueError("y has no columns: a matrix y is one column per label")
+        raise ValueError("y has no columns: a matrix y must have one column per label")
     if y.dtype.kind not in "biuf":
         raise ValueError(f"y must be 1-D labels or a 0/1 matrix, got a matrix of {y.dtype}")
     wrong = np.flatnonzero(((y != 0) & (y != 1)).any(axis=1))
     if len(wrong):
-        raise ValueError(f"row {wrong[0]} of y holds something other than 0 and 1; a matrix y is one column per label")
+        raise ValueError(
+            f"row {wrong[0]} of y holds something other than 0 and 1; a matrix y must have one column per label"
+        )
     return np.ascontiguousarray(y, dtype=np.uint8)
 
 

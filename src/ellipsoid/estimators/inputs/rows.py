@@ -183,7 +183,7 @@ def check_memory(values: int, what: str) -> None:
         np.empty(values)
     except (MemoryError, ValueError):
         raise ValueError(
-            f"X is too wide: {what} would take {8 * values / 2**30:,.0f} GiB, more than there is; "
+            f"X is too wide: {what} would take {8 * values / 2**30:,.0f} GiB, more memory than there is; "
             "hash the features into fewer columns"
         ) from None
 

@@ -66,7 +66,7 @@ def one_weight(given: Any) -> float:
     """
     if not np.isscalar(given) and getattr(given, "ndim", 1) != 0:
         raise ValueError(
-            f"weight must be one number, got {given!r}; partial_fit takes sample_weight, a weight for each row"
+            f"weight must be one number, got {given!r}; for a weight per row use sample_weight of partial_fit"
         )
     return float(weights_of([given], 1)[0])
 
@@ -90,7 +90,7 @@ def class_weight_of(given: Any) -> Any:
     for label, weight in found.items():
         if not 0.0 < weight < LARGEST_WEIGHT:
             raise ValueError(f"class_weight[{label!r}] must be positive and below 2**53, got {weight}; "
-                             "leave out the rows of a class that is to count nothing")  # fmt: skip
+                             "leave out the rows of a class that should not count")  # fmt: skip
     return found
 
 
@@ -108,7 +108,7 @@ def drop_zero_weights(model: Any, X: Any, y: Any, given: Any, must_keep_some: bo
         _refuse_precomputed_kernel(model, weights)
         X, y, weights = _safe_indexing(row_indexable(X), kept), labels[kept], weights[kept]
     if must_keep_some and len(weights) == 0:
-        raise ValueError("all weights are zero: there is nothing to learn")
+        raise ValueError("all weights are zero, so there is nothing to learn; give some rows a positive weight")
     return X, y, weights
 
 
@@ -123,8 +123,8 @@ def _refuse_precomputed_kernel(model: Any, weights: Floats) -> None:
         ]
         inside += [other for other in inner if other is not None]
         if isinstance(kernel := getattr(each, "kernel", None), str) and kernel == "precomputed":
-            raise ValueError(f"row {np.flatnonzero(weights == 0.0)[0]} has weight 0, and its column of a precomputed "
-                             "kernel would be there all the same; leave out both")  # fmt: skip
+            raise ValueError(f"row {np.flatnonzero(weights == 0.0)[0]} has weight 0, but its column of a precomputed "
+                             "kernel would remain; leave out both")  # fmt: skip
 
 
 def target_array(model: Any, y: Any) -> NDArray[Any]:
@@ -142,7 +142,7 @@ def times_class_weight(
     if class_weight is None:
         return weights
     if labels.ndim == 2:
-        raise ValueError("class_weight is for one label per row; weigh the rows of label sets by sample_weight")
+        raise ValueError("class_weight is for one label per row; weight the rows of label sets with sample_weight")
     values, code = np.unique(labels, return_inverse=True)
     if class_weight != "balanced":
         own = np.array([class_weight.get(value, 1.0) for value in values.tolist()])[code]
@@ -182,8 +182,8 @@ def weights_for_loop(weights: Floats, model: Any, learner: "Learner") -> Floats:
         return NO_WEIGHTS
     if not model._weighs(learner):
         raise ValueError(
-            f"row {other[0]} has weight {float(weights[other[0]]):g}, and {type(model).__name__} takes the weights 0 "
-            "and 1 only: its step is the same whatever it counts. Use PassiveAggressive"
+            f"row {other[0]} has weight {float(weights[other[0]]):g}, but {type(model).__name__} takes only the "
+            "weights 0 and 1, because its step does not depend on the weight. Use PassiveAggressive"
             + ('Regressor(variant="I")' if is_regressor(model) else '(variant="I"), Perceptron, OnlineSVM or AROW')
         )
     return weights

@@ -24,7 +24,7 @@ def renamed(learner: Any, params: Any) -> Any:
     for kind, old, new, values in OLD_NAMES:
         if learner == kind and isinstance(params, dict) and old in params:
             if new != old and new in params:
-                raise ValueError(f"its parameters hold {new!r} and also {old!r}, the name of the same before")
+                raise ValueError(f"its parameters hold {new!r} and also {old!r}, its old name; give one of them")
             value = params[old]
             kept = {name: other for name, other in params.items() if name != old}
             params = {**kept, new: values.get(value, value) if isinstance(value, str) else value}
@@ -41,7 +41,7 @@ def taking_old_names(name: str, constructor: Callable[..., None]) -> Callable[..
         now = renamed(name, given)
         if now != given:
             new = ", ".join(f"{key}={now[key]!r}" for key in now if key not in given or now[key] is not given[key])
-            warnings.warn(f"{name}: write {new}; the old name will go", DeprecationWarning, stacklevel=2)
+            warnings.warn(f"{name}: use {new}; the old name will be removed", DeprecationWarning, stacklevel=2)
         constructor(self, *args, **now)
 
     return construct

@@ -85,7 +85,7 @@ def hold_out(model: Any, X: Any, y: Any, weight: Floats) -> tuple[tuple[Any, Any
         raise ValueError(f"validation_fraction must lie between 0 and 1, got {model.validation_fraction!r}")
     if isinstance(kernel := getattr(model, "kernel", None), str) and kernel == "precomputed":
         raise ValueError(
-            "early_stopping holds rows out, which have a column each in a precomputed kernel; set it False"
+            "early_stopping holds out rows, each of which has a column in a precomputed kernel; set it to False"
         )
     labels = model._targets(y, _num_samples(X))
     model._source(X, None).check()

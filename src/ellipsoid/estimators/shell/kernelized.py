@@ -51,14 +51,16 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
             one_of("average", self.average, {"vote": None})
         if kernel[0] == "linear":
             if vote:
-                raise ValueError('average="vote" needs a kernel; kernel="poly", degree=1, gamma=1 is the linear one')
+                raise ValueError(
+                    'average="vote" needs a kernel; for a linear model use kernel="poly", degree=1, gamma=1'
+                )
             if budget is not None:
-                raise ValueError("budget limits support patterns; a linear learner has none, set budget=None")
+                raise ValueError("budget limits support patterns, but a linear learner has none; set budget=None")
             return self._linear_learner(
                 rule, intercept=self._constant, average=self.average, one_vs_rest=one_vs_rest, half=half
             )
         if vote and budget is not None:
-            raise ValueError('average="vote" needs every hypothesis, which a budget gives up; set budget=None')
+            raise ValueError('average="vote" needs every hypothesis, but a budget drops some; set budget=None')
         passes = self.n_epochs if isinstance(self.n_epochs, int | np.integer) else 1
         return self._expansion_learner(
             rule, kernel, intercept=self._constant, average=self.average, passes=int(passes), budget=budget,
@@ -75,7 +77,9 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
         """Kernel models: the support patterns, in the order of their first update (``OnlineSVM``: of arrival)."""
         core = self._expansion("support_vectors_")
         if core.kernel[0] == "precomputed":
-            raise AttributeError("a model of a precomputed kernel knows its support patterns by column: see support_")
+            raise AttributeError(
+                "a model with a precomputed kernel knows its support patterns only by column; see support_"
+            )
         return core.table.reading().support()
 
     @property
@@ -83,7 +87,7 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
         """Models of a precomputed kernel: the columns of their support patterns."""
         core = self._expansion("support_")
         if core.kernel[0] != "precomputed":
-            raise AttributeError("support_ belongs to precomputed kernels; see support_vectors_")
+            raise AttributeError("support_ is for precomputed kernels; see support_vectors_")
         columns: NDArray[np.int64] = core.table.reading().support()
         return columns
 
@@ -97,7 +101,7 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
     def _expansion(self, name: str) -> ExpansionLearner:
         core = self._fitted(name)
         if not isinstance(core, ExpansionLearner):
-            raise AttributeError(f"{name} belongs to kernel models; a linear one has coef_ and intercept_")
+            raise AttributeError(f"{name} is for kernel models; a linear model has coef_ and intercept_")
         return core
 
     def certificates(self, comparator: Any = None) -> list[Certificate]:

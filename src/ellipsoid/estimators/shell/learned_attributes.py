@@ -15,7 +15,7 @@ def missing(model: Any, name: str) -> str:
     kind = type(model).__name__
     message = f"{kind!r} object has no attribute {name!r}"
     if "_proba" in name:
-        return f"{message}: scores are no probabilities; Calibrated({kind}(...)) learns them from scores"
+        return f"{message}: scores are not probabilities; Calibrated({kind}(...)) learns them from scores"
     return message
 
 

@@ -46,7 +46,7 @@ def numbers_of(y: Any, rows: int) -> Floats:
     try:
         values = np.asarray(y)
         if values.dtype.kind in "cmM":
-            raise ValueError(f"{values.dtype} is no type of real numbers")
+            raise ValueError(f"{values.dtype} is not a type of real numbers")
         values = column_or_1d(values, warn=True) if values.ndim == 2 and values.shape[1] == 1 else values
         values = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

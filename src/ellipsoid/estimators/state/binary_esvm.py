@@ -255,7 +255,7 @@ class BinaryESVM:
         """B, exactly."""
         radius = self.radius if radius is None else radius
         if self.terms.r == 0 and radius == 0:
-            raise ValueError("B has no bound yet: all rows so far are zero, and the trace is bounded by their lengths")
+            raise ValueError("B has no bound yet, because all rows so far are zero; learn a row that is not zero")
         S = self.mean_outer()
         S[np.diag_indices_from(S)] += self.shift(S, radius)
         factor = cholesky(S, lower=True, overwrite_a=True)

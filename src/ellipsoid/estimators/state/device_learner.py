@@ -66,14 +66,14 @@ class DeviceParameters:
         if self.device == "cpu" or (self.device == "auto" and not (named and cuda_present())):
             return "cpu", "double"
         if kernel[0] == "linear":
-            raise ValueError('device="cuda" makes kernel values, and a linear learner has none; use device="cpu"')
+            raise ValueError('device="cuda" computes kernel values, but a linear learner has none; use device="cpu"')
         if kernel[0] == "precomputed" or callable(kernel[0]):
             raise ValueError(
                 'device="cuda" makes the values of rbf and poly; those of a function in Python, or given ones, come '
                 'from the CPU: use device="cpu"'
             )
         if budget is not None:
-            raise ValueError('budget keeps inverse matrices on the CPU; use device="cpu", or budget=None')
+            raise ValueError('budget keeps inverse matrices, which are on the CPU; use device="cpu", or budget=None')
         cuda_arrays()
         return "cuda", self.precision
 

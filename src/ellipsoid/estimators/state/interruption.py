@@ -60,7 +60,7 @@ def add_progress_note(error: BaseException, learned: int, rows: int, total: int)
     """Add to an exception how many rows of the call were learned."""
     if learned:
         note = (
-            f"{learned} of the {rows} rows of this call were learned: the model is that of {total} rows and can go on"
+            f"{learned} of the {rows} rows of this call were learned: the model has learned {total} rows and can go on"
         )
     else:
         note = "no row of this call was learned: the model is as it was before"

@@ -299,7 +299,9 @@ class Learner:
             self.table.settle()
             growths = growths + 1 if reached == start else 0
             if growths > MOST_GROWTHS:
-                raise ValueError("the model finds no room for another example: it was not made by learning")
+                raise ValueError(
+                    "the model finds no room for another example, so it is not sound; load a saved model, or fit again"
+                )
             if reached < stop:
                 # Room for the next row: undone if that is not learned.
                 marks[0] = self.mark() if reached > start else marks[0]

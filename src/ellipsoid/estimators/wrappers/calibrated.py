@@ -56,7 +56,7 @@ class Calibrated(ObservingWrapper):
     """
 
     _companion = "calibration_"
-    _refusal = "Calibrated has probabilities of single labels: y must be 1-D, one label per example"
+    _refusal = "Calibrated gives probabilities of single labels: y must be 1-D, one label per example"
 
     def __init__(self, learner: Any, *, forget: float = 1.0, random_state: Any = None) -> None:
         self.learner = learner
@@ -68,7 +68,9 @@ class Calibrated(ObservingWrapper):
     def _fresh(self) -> Any:
         learner = super()._fresh()
         if is_regressor(learner):
-            raise ValueError(f"Calibrated has probabilities of labels, and this learner predicts numbers: {learner!r}")
+            raise ValueError(
+                f"Calibrated gives probabilities of labels, but this learner predicts numbers: {learner!r}"
+            )
         return learner
 
     def _new_companion(self) -> Calibration:

@@ -220,11 +220,11 @@ class Committee(Observable, MetaLearner):
         """New members, not started, and their weights."""
         given = default_family() if self.learners is None else self.learners
         if not isinstance(given, list | tuple) or not len(given):
-            raise ValueError(f"learners must be a list of online classifiers, one at least, got {given!r}")
+            raise ValueError(f"learners must be a list of at least one online classifier, got {given!r}")
         members = [clone(member) for member in given]
         for member in members:
             if not hasattr(member, "_learn_observed") or isinstance(member, Committee):
-                raise ValueError(f"Committee takes online classifiers, which may be in Scaled; got {member!r}")
+                raise ValueError(f"Committee takes online classifiers, alone or in Scaled; got {member!r}")
             learner = getattr(member, "learner", member)
             if self.grow_features:
                 learner.set_params(grow_features=True)
@@ -247,7 +247,7 @@ class Committee(Observable, MetaLearner):
             return one_of("share", self.share, {"decreasing": DECREASING}), rate
         share = positive("share", self.share, zero=True)
         if share > 1.0:
-            raise ValueError(f"share must lie from 0 to 1, got {self.share!r}")
+            raise ValueError(f"share must lie between 0 and 1, got {self.share!r}")
         return share, rate
 
     def _keep(self, council: Council) -> None:

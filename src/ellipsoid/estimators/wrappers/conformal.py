@@ -60,7 +60,7 @@ class Conformal(ObservingWrapper):
 
     _companion = "conformity_"
     _target = "label or number"
-    _refusal = "Conformal tells sets that hold one label, or number, a row: y must be 1-D, got a matrix"
+    _refusal = "Conformal takes one label or number per row: y must be 1-D, got a matrix"
 
     def __init__(
         self, learner: Any, *, miscoverage: float = 0.1, rate: float = 0.02, window: int = 500, random_state: Any = None
@@ -143,7 +143,7 @@ class Conformal(ObservingWrapper):
         """Which labels each row's set holds: a column for each label, in the order of ``classes_``."""
         learner = self._learned()
         if is_regressor(learner):
-            raise AttributeError("a regressor has intervals in place of sets: see predict_interval")
+            raise AttributeError("a regressor has intervals instead of sets: see predict_interval")
         scores = learner.decision_function(X)
         sets: NDArray[np.bool_] = self._nonconformities(score_matrix(scores)) <= self.threshold_
         return sets
@@ -152,7 +152,7 @@ class Conformal(ObservingWrapper):
         """The labels in the set of one example."""
         learner = self._learned()
         if is_regressor(learner):
-            raise AttributeError("a regressor has intervals in place of sets: see predict_interval_one")
+            raise AttributeError("a regressor has intervals instead of sets: see predict_interval_one")
         held = self._nonconformities(learner._decision_of_one(x).reshape(1, -1))[0] <= self.threshold_
         return {label for label, inside in zip(self.classes_.tolist(), held.tolist(), strict=True) if inside}
 
@@ -173,7 +173,7 @@ class Conformal(ObservingWrapper):
 
     def _refuse_classifier(self) -> None:
         if not is_regressor(self._current_learner):
-            raise AttributeError("a classifier has sets in place of intervals: see predict_set")
+            raise AttributeError("a classifier has sets instead of intervals: see predict_set")
 
     # -- what was learned --------------------------------------------------------------------------------------
 
@@ -209,7 +209,7 @@ class Conformal(ObservingWrapper):
         if "_proba" in name:
             kind = type(self._current_learner).__name__
             other = "" if is_regressor(self._current_learner) else f"; Calibrated({kind}(...)) learns those from scores"
-            raise AttributeError(f"Conformal has no {name}: it tells sets or intervals, no probabilities{other}")
+            raise AttributeError(f"Conformal has no {name}: it gives sets or intervals, not probabilities{other}")
         return super().__getattr__(name)
 
 

@@ -41,7 +41,7 @@ ROW_EFFORT = 600.0
 WRITING_EFFORT, BYTE_EFFORT, WRITING_SHARE = 60000.0, 0.25, 0.04
 BROKEN = (
     "a member of the committee failed where the others did not, and they no longer know the same rows: "
-    "load the last model that was saved, or fit again"
+    "load the last saved model, or fit again"
 )
 
 

@@ -200,7 +200,9 @@ class Mixture:
     def __setstate__(self, state: dict[str, Any]) -> None:
         if state["numbers"].shape != (NUMBERS,):
             # Compiled code would write beyond them.
-            raise ValueError("this committee was pickled by another version; files that `save` has written go on")
+            raise ValueError(
+                "this committee was pickled by another version and cannot be read; use files that `save` has written"
+            )
         self.__dict__.update(state)
 
     def learn(self, votes: Floats, codes: Codes, known: int, weights: Floats, tally: Floats) -> tuple[Codes, Floats]:

@@ -213,15 +213,17 @@ class Scaled(Wrapper):
             raise ValueError(f"scaler must be StandardStream() or UnitNorm(), got {self.scaler!r}")
         learner, scaler = self._seeded(), self._new_scaler()
         if isinstance(learner, Scaled):
-            raise ValueError(f"Scaled scales once, and {learner!r} is in Scaled already: give it the learner inside")
+            raise ValueError(f"{learner!r} is already in Scaled, which scales only once: give it the learner inside")
         if isinstance(learner, Wrapper):
-            kind, what = type(learner).__name__, "probabilities" if hasattr(learner, "predict_proba") else "sets"
-            raise ValueError(f"Scaled comes before {what}: {kind}(Scaled(learner))")
+            kind = type(learner).__name__
+            raise ValueError(f"Scaled must be inside {kind}: write {kind}(Scaled(learner))")
         if not hasattr(learner, "_learn_observed"):
-            taken = "Scaled takes an online learner of this library; others go behind a scaler by scikit-learn's"
+            taken = "Scaled takes an online learner of this library; for others use scikit-learn's"
             raise ValueError(f"{taken} make_pipeline; got {learner!r}")
         if any(hasattr(member, "scaler") for member in getattr(learner, "learners", None) or ()):
-            raise ValueError("Scaled scales for all members of a Committee: give it learners that are not in Scaled")
+            raise ValueError(
+                "Scaled scales for all members of a Committee: give the Committee learners that are not in Scaled"
+            )
         if getattr(learner, "grow_features", False):
             scaler.grow_features = True
         return learner, scaler

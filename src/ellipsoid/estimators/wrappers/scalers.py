@@ -132,7 +132,9 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _source(self, X: Any, fresh: bool, learning: bool = True) -> RowSource:
         source = RowSource(frame_rows(X, []) if hasattr(X, "columns") else X, 0.0)
         if source.n == 0:
-            raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold at least one example"
+            )
         if source.width == 0 and not source.sparse:
             raise ValueError(f"0 feature(s) (shape={(source.n, 0)}) while a minimum of 1 is required.")
         if not fresh and source.width != self.n_features_in_:

@@ -261,7 +261,7 @@ class ObservingWrapper(Wrapper):
         """A new learner, of a kind that can be watched."""
         learner = self._seeded()
         if not hasattr(learner, "_learn_observed"):
-            raise ValueError(f"{type(self).__name__} takes an online learner, or one in Scaled; got {learner!r}")
+            raise ValueError(f"{type(self).__name__} takes an online learner, alone or in Scaled; got {learner!r}")
         return learner
 
     def __sklearn_tags__(self) -> Any:

@@ -54,7 +54,7 @@ def cuda_arrays() -> Any:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise ValueError(f'device="cuda" finds no GPU that can be used ({error}); use device="cpu"') from error
+        raise ValueError(f'device="cuda" finds no usable GPU ({error}); use device="cpu"') from error
     if not count:
         raise ValueError('device="cuda" finds no GPU; use device="cpu"')
     return cupy
@@ -200,7 +200,7 @@ class DevicePatterns:
         room = "" if free is None else f", and {free.memGetInfo()[0] // size:,} more would fit"
         return (
             f"the device has no memory left for more than {self.used:,} support patterns of {width} features (they are "
-            f'kept in slabs that double{room}): use precision="single", a budget, or device="cpu"'
+            f'kept in slabs that double in size{room}): use precision="single", a budget, or device="cpu"'
         )
 
     @within_memory
