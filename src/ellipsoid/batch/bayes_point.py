@@ -39,16 +39,17 @@ class BayesPointMachine(BatchClassifier):
         Add a constant feature of the same length as the points. Must be False for a precomputed kernel, which does not
         hold the lengths of new points.
     tol : float
-        The billiard ends when twice as many bounces turn the vector of training values by less than this angle.
+        The billiard ends when doubling the bounces turns the vector of training values by less than this angle.
     max_bounces, n_perceptrons, max_iter : int
-        The most bounces of the billiard, how many perceptrons to average, the most passes of a perceptron.
+        The most bounces of the billiard, the number of perceptrons to average, the most passes of a perceptron.
     random_state : int, RandomState instance or None
 
     Attributes
     ----------
     dual_coef_, support_, classes_
     n_bounces_, change_
-        Per binary problem: the bounces made, and by what angle (in radians) the last doubling turned the values.
+        Per binary problem: the number of bounces, and the angle (in radians) by which the last doubling turned the
+        values.
     n_iter_ : int
         Passes that the slowest perceptron needed to separate its classes.
 

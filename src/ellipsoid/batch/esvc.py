@@ -25,7 +25,7 @@ from .progress import GapBar
 
 @declared
 class EllipsoidalSVC(BatchClassifier):
-    """A large-margin classifier at the centre of a large ellipsoid in the version space; an SVM's is that of a ball.
+    """A large-margin classifier at the centre of a large ellipsoid in the version space; an SVM uses a ball instead.
 
     Parameters
     ----------
@@ -49,16 +49,17 @@ class EllipsoidalSVC(BatchClassifier):
     solver : "auto", "smo", "block" or "features"
         Pair steps or blocks of them on the exact kernel matrix, or coordinate ascent in explicit features.
     n_components : int
-        How many features stand for a kernel when ``solver`` is, or becomes, "features".
+        How many features replace the kernel when ``solver`` is, or becomes, "features".
     features : "cholesky" or "nystroem"
         How they are made: pivoted incomplete Cholesky factorisation, or random landmarks.
     tol : float
         The fit stops when the duality gap is at most ``tol * max(1, |dual objective|)``. With up to 200 points every
         solver continues for a short while, to the limit of rounding where it can.
     max_iter : int
-        Passes over the data (N pair steps are a pass); a ``ConvergenceWarning`` is issued when they do not suffice.
+        The most passes over the data (N pair steps are a pass); a ``ConvergenceWarning`` is issued if they do not
+        suffice.
     warm_start : bool
-        Begin at the multipliers of the last fit; more points may have been appended to X meanwhile.
+        Begin with the multipliers of the last fit; points may have been appended to X since then.
     verbose : bool
         Show the duality gap in a progress bar on standard error.
     random_state : int, RandomState instance or None

@@ -31,7 +31,7 @@ ROUNDING = 1.2e-16
 
 
 class NotSeparable(ValueError):
-    """A hard margin was asked for, and no hyperplane separates the classes (``proven``), or none was found.
+    """A hard margin was required, but no hyperplane separates the classes (``proven``), or none was found.
 
     ``alpha`` are the multipliers at which the solver stopped; they may serve for a proof.
     """

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Certificate(NamedTuple):
-    """A quantity observed on the stream so far, a bound that it cannot exceed, and what the bound rests on.
+    """A quantity observed on the stream so far, a bound that it cannot exceed, and the condition for the bound.
 
     The bound is infinite where its conditions fail.
 

@@ -45,13 +45,13 @@ def feasible_point(
     oracle
         ``oracle(x)`` is None when x is in the set, else ``(a, b)`` with <a, q> <= b for every q of the set.
     x0, radius
-        The ball in which the set is sought.  A point of the set that lies outside it is an answer too.
+        The ball in which the set is sought.  A point of the set outside the ball is also accepted.
     cut
         ``"deep"`` uses b, ``"central"`` only the direction a.
     inner_radius
         Give up, with a proof, when the set cannot contain a ball of this radius; the default is 1e-8 radius.
     max_iter
-        Questions to ask at most; the default is what the theory needs for ``inner_radius``, times two.
+        The most calls of the oracle; the default is twice what the theory needs for ``inner_radius``.
 
     Examples
     --------

@@ -177,21 +177,21 @@ def minimize(  # noqa: PLR0913 - one optional part of the problem an argument
     Parameters
     ----------
     f_and_subgradient
-        ``f(x) -> (value, subgradient)``, evaluated at feasible points of the ball only.  The proof trusts
+        ``f(x) -> (value, subgradient)``, evaluated only at feasible points of the ball.  The proof trusts
         its values up to rounding, a few units in the last place of the value and of <subgradient, x>.
     x0, radius
         The ball ``|x - x0| <= radius`` in which the minimum is sought; it is part of the problem.
     constraints
         Convex functions ``g(x) -> (value, subgradient)``; feasible means every value <= 0.  The feasible set
-        needs an interior: an equation written as two inequalities is never met.
+        needs an interior: an equation written as two inequalities is never satisfied.
     cut
         ``"deep"`` uses how far the centre misses, ``"central"`` only on which side it is.
     tol
         Stop when the proven gap is at most ``tol * max(1, |fun|)``.
     max_iter
-        Centres to evaluate at most; the default lets the mean radius shrink by 1e24.
+        The most centres to evaluate; the default lets the mean radius shrink by 1e24.
     callback
-        ``callback(step, ellipsoid)`` after each evaluation; a true answer stops the run.
+        ``callback(step, ellipsoid)`` after each evaluation; a true result stops the run.
 
     Examples
     --------

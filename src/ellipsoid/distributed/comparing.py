@@ -23,8 +23,8 @@ def compare(  # noqa: PLR0913 (every option is named where it is given)
 ) -> dict[str, Any]:  # fmt: skip
     """Learn all rows with each learner, ``passes`` times in the same order; returns the models by their names.
 
-    For a grid of parameters, several learners, or several seeds. Nothing is merged: each model is the one that its
-    learner would learn alone, to the bit. At most one worker per learner is used.
+    For a grid of parameters, several learners, or several seeds. Nothing is merged: each model is bit by bit what its
+    learner would learn alone. At most one worker per learner is used.
 
     Examples
     --------

@@ -102,23 +102,23 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
 class AROW(WeightParameters, RidgeClassifier):
     """Adaptive regularisation of weights: each weight with a confidence, moved by every margin below 1.
 
-    A good first choice for a stream of any kind, noisy or not: large steps where little is known, small ones where
+    A good first choice for any stream, noisy or not: it takes large steps where little is known and small ones where
     much is. The weights are the ridge solution on the examples of all updates so far.
 
     Parameters
     ----------
     r : float
-        The smaller, the farther a step goes; 1 suits rows of length about 1. The larger, the more noise is borne.
+        The smaller, the longer the steps; the larger, the more noise is tolerated. 1 suits rows of length about 1.
     trigger : {"margin", "mistake"}
-        Step on every margin below 1, or on mistakes only: then it is the second-order Perceptron.
+        Step on every margin below 1, or on mistakes only; the latter is the second-order Perceptron.
     diagonal : {"inverse", "drop"}
         What a diagonal takes from a full step: the diagonal of its inverse, or its own.
     drift : float
-        By how much every variance grows after each round: more than 0 is for streams that change, where the truth is
-        thought to walk at random, and old rows are forgotten. 1e-6 forgets slowly, 0.1 at once; what matters is its
-        size beside ``r``.
+        By how much every variance grows after each round. Above 0 it is for streams that change: the truth is assumed
+        to walk at random, and old rows are forgotten. 1e-6 forgets slowly, 0.1 at once; only its ratio to ``r``
+        matters.
     ceiling : float
-        With a drift, no variance grows beyond it: otherwise rare features would be trusted too little.
+        With a drift, the largest variance: without this limit, rare features would be trusted too little.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class AROW(WeightParameters, RidgeClassifier):
 
 @declared
 class SecondOrderPerceptron(RidgeClassifier):
-    """Second-order Perceptron: the ridge solution on the examples it was wrong about.
+    """Second-order Perceptron: the ridge solution on the examples that it got wrong.
 
     It is AROW on mistakes only, with ``r`` = ``a``: the published score has the present row in the matrix, which
     divides every score by 1 + v / a and changes no sign.

@@ -58,32 +58,32 @@ class CELLIP(VersionSpaceAttributes, EllipsoidalClassifier):
     """Classical ellipsoid method online: a version space held as an ellipsoid, for separable data.
 
     Every classifier of norm at most ``radius`` that has margin ``a * margin`` on the examples used lies in
-    ``version_space_``. So where all of it agrees (``certain``), so does every such classifier; and where it has become
-    empty, none exists. This is meant in exact arithmetic: cuts are shallower, and ellipsoids larger, by what rounding
-    may have done to them.
+    ``version_space_``. So where all of that space agrees (``certain``), every such classifier agrees; and if it is
+    empty, no such classifier exists. This holds despite rounding: cuts are made shallower, and ellipsoids larger, by
+    as much as rounding may have changed them.
 
     Parameters
     ----------
     margin : float
-        The margin gamma that some classifier of norm 1 is hoped to have.
+        The margin gamma that some classifier of norm 1 is assumed to have.
     a : float
-        Share of the margin that is asked, in (0, 1].
+        Share of that margin that is required, in (0, 1].
     radius : float or None
         Radius of the start ball; None is ``1 + (1 - a) * margin``. Only ``a * margin / radius`` matters.
     cut : {"paper", "minvol"}
-        The cut whose mistake bound is free of the dimension, or the one of least volume.
+        The cut whose mistake bound does not depend on the dimension, or the one of least volume.
     trigger : {"mistake", "margin", "always"}
         Which rounds cut: mistakes, margins below ``a * margin``, or any cut that shrinks the volume.
     on_infeasible : {"skip", "freeze", "restart", "raise"}
-        After a proof that the version space is empty: skip such cuts, cut no more, start again, or raise
+        After a proof that the version space is empty: skip such cuts, stop cutting, start again, or raise
         :class:`~ellipsoid.EmptyVersionSpace`, a ``ValueError``. With "restart" ``changes_`` are the rounds of all
-        proofs: a detector of change that gives no false alarm while the margin holds, and is of no use where labels
-        are noisy, since then each wrong one may be a proof.
+        proofs: a detector of change without false alarms while the margin holds. It is useless if labels are noisy,
+        because each wrong label may then be a proof.
     selective : bool
-        Ask for a label only where the version space disagrees, and learn from asked labels only.
+        Ask for a label only where the version space disagrees, and learn only from those labels.
     drift : float
-        By how much the classifier may move, in norm, from one row to the next; all that is promised of ``certain``,
-        ``version_space_`` and proofs then holds for a truth that moves. For two labels, with ``cut="minvol"``.
+        By how much, in norm, the true classifier may move from one row to the next; the promises about ``certain``,
+        ``version_space_`` and proofs then hold for a truth that moves. For two labels, with ``cut="minvol"``.
 
     Examples
     --------

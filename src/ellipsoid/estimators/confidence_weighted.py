@@ -43,15 +43,15 @@ class ConfidenceClassifier(SecondOrderClassifier):
 class ConfidenceWeighted(ConfidenceClassifier):
     """Confidence-weighted: after each step its example is right with probability ``eta``; for data without noise.
 
-    Each mistake divides det S by 1 + phi^2 at the least, phi the normal quantile of ``eta``. On noisy data the
-    covariance, and with it every later step, falls geometrically to nothing: then take :class:`SCW` or :class:`AROW`.
-    It does not matter in which unit rows are measured.
+    Each mistake divides det S by at least 1 + phi^2, where phi is the normal quantile of ``eta``. On noisy data the
+    covariance, and with it every later step, falls geometrically to zero: use :class:`SCW` or :class:`AROW` there.
+    The unit in which rows are measured does not matter.
 
     Parameters
     ----------
     variant : {"stdev", "variance"}
-        The margin is measured in deviations, which is the probability; or in variances, the first published form, which
-        is that only where the variance is 1, and which depends on the unit of the rows.
+        Measure the margin in deviations, which gives the probability ``eta``; or in variances, the form published
+        first, which does so only where the variance is 1 and depends on the unit of the rows.
 
     Examples
     --------
@@ -98,10 +98,10 @@ class SCW(ConfidenceClassifier):
     Parameters
     ----------
     C : float
-        The largest step (variant I), or the price of what is left of the loss, squared (II). Infinite:
+        The largest step (variant I), or the price of the squared remaining loss (II). Infinite:
         :class:`ConfidenceWeighted`.
     variant : {"I", "II"}
-        The loss is the margin's lack of deviations, or its square.
+        The loss is the number of deviations that the margin lacks, or its square.
 
     Examples
     --------

@@ -144,7 +144,7 @@ class QuasiAdditive(WeightParameters, InterceptParameters, DualClassifier):
     """Dual ascent with a link: one template for the Perceptron, Winnow, p-norm and passive-aggressive algorithms.
 
     Every example gets a multiplier alpha in [0, C] when it is seen; theta is the sum of alpha y x, the weights are the
-    link's image of theta, and ``dual_objective_`` is a lower bound, at any time, of what any weights could have
+    link's image of theta, and ``dual_objective_`` is, at any time, a lower bound on what any weights could have
     reached on the examples so far: complexity plus C times the sum of their losses max(0, margin - y <w, x>).
 
     Parameters
@@ -157,11 +157,11 @@ class QuasiAdditive(WeightParameters, InterceptParameters, DualClassifier):
         Of the p-norm, at least 2. About 2 log(number of features) makes it behave like the entropies.
     update : {"fixed", "adaptive", "curvature", "exact"}
         alpha = C on mistakes only; min(C, loss); min(C, loss / curvature of the dual along x); the alpha that raises
-        the dual most. The last two need no scaling of the examples, the first two want curvature at most 1.
+        the dual most. The last two need no scaling of the examples, the first two need a curvature of at most 1.
     C : float
         The largest multiplier. Infinite (a hard margin) with the euclidean and p-norm links, except for ``fixed``.
     margin : float
-        The margin asked of every example.
+        The margin required of every example.
     multiclass : {"max", "ovr"}
         More than two classes: the right label against its highest rival, all weights under one link; or a learner
         for each class against the rest, with a link each.
@@ -170,7 +170,7 @@ class QuasiAdditive(WeightParameters, InterceptParameters, DualClassifier):
     -----
     With the euclidean link, ``fixed`` is the :class:`Perceptron` (its weights times C), ``exact`` and ``curvature`` are
     :class:`PassiveAggressive` of variant I; with the entropies, ``fixed`` is :class:`Winnow` of version 2. The
-    entropies start from uniform weights over what is known: more than two labels must be announced by ``classes``.
+    entropies start from uniform weights over the known labels: more than two must be announced with ``classes``.
 
     Examples
     --------

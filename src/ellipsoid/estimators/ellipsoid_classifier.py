@@ -71,11 +71,11 @@ class CopiesLearner(Learner):
 class EllipsoidClassifier(OnlineClassifier):
     """Large-margin steps in a learned ellipsoid: no scaling of features, no tuning, low error on nearly every stream.
 
-    Every step is MIRA's exact one, the smallest that puts all rivals a margin behind, but measured in an ellipsoid that
-    the rows of steps have made: a full one where rows are narrow, one axis for each feature elsewhere. Steps do not
-    shrink with time; of the last weights and an average that favours late rounds, the head with fewer recent mistakes
-    predicts. Three copies of different speeds learn in the same pass and compete in the same way. Features may
-    have any scale: to multiply one by a constant changes nothing.
+    Every step is MIRA's exact step, the smallest that puts all rivals a margin behind, but measured in an ellipsoid
+    that earlier steps have formed: a full one for narrow rows, otherwise one with an axis for each feature. Steps do
+    not shrink with time. Two heads, the last weights and an average that favours late rounds, compete, and the one
+    with fewer recent mistakes predicts. Three copies of different speeds learn in the same pass and compete in the
+    same way. Features may have any scale: multiplying one by a constant changes nothing.
 
     Parameters
     ----------
@@ -89,16 +89,16 @@ class EllipsoidClassifier(OnlineClassifier):
         Share of the mean energy that is added to the energy of a row: smaller steps for rows of few or well-known
         features.
     margin : {"length", "unit"}
-        The lead asked of the right label: in proportion to the length of the row, or one.
+        The lead required of the right label: in proportion to the length of the row, or one.
     shape : {"auto", "full", "diagonal"}
-        The form of the ellipsoid; "auto" is full up to 64 features and diagonal beyond, also where they come late.
+        The form of the ellipsoid; "auto" is full up to 64 features and diagonal beyond, even if features come late.
     average : {"auto", True, False}
         Predict with the better of average and last weights, always with the average, or with the last weights.
 
     Notes
     -----
-    ``mistakes_`` and the certificates speak of the last weights of each speed. ``updates_`` counts the rows from which
-    some speed learned. Values below 1e-100 in size count as zero.
+    ``mistakes_`` and the certificates are about the last weights of each speed. ``updates_`` counts the rows from which
+    at least one speed learned. Values below 1e-100 in size count as zero.
 
     Examples
     --------

@@ -27,8 +27,8 @@ from .parameters.validation import one_of, positive
 class IELLIP(KernelEllipsoidalClassifier):
     """Improved ellipsoid method online: a step to the margin in an ellipsoid's metric, for data of any kind.
 
-    Its ellipsoid only grows and is no version space: it says which directions were learned from early, not which
-    classifiers remain. So ``query`` (and ``selective``) ask by a randomised margin rule instead.
+    Its ellipsoid only grows and is not a version space: it shows which directions were learned early, not which
+    classifiers remain. So ``query`` (and ``selective``) choose labels by a randomised margin rule instead.
 
     Parameters
     ----------
@@ -41,10 +41,10 @@ class IELLIP(KernelEllipsoidalClassifier):
     trigger : {"mistake", "margin"}
         Step on mistakes only, or on every margin below ``margin``.
     selective : bool
-        Ask for a label with probability ``smoothing / (smoothing + lead)``, the lead of the best score in units of the
-        margin, and learn from asked labels only.
+        Ask for a label with probability ``smoothing / (smoothing + lead)``, where the lead is that of the best score in
+        units of the margin, and learn only from those labels.
     smoothing : float
-        Of that rule.
+        The parameter of that rule.
 
     Examples
     --------

@@ -45,24 +45,25 @@ class SlabLearner(CutBySlabs, NumberLearner):
 class IntervalRegressor(VersionSpaceAttributes, OnlineRegressor):
     """Bounded-error regression: an ellipsoid with every function that fits all rows to within the noise.
 
-    Assumed: some u with ``|u|`` <= ``radius`` has ``|y - <u, x>|`` <= ``noise`` on every row; with a ``drift``, one
-    that moves by so much at the most from row to row. Then every interval of ``predict_interval`` holds its number:
-    each of them, also of rows that an adversary has chosen. Where rows contradict the assumption, that is proved, see
-    ``infeasible_round_`` and ``changes_``. Nothing is assumed of how rows or noise are distributed.
+    The assumption: some u with ``|u|`` <= ``radius`` has ``|y - <u, x>|`` <= ``noise`` on every row; with a
+    ``drift``, u may move by at most that much from row to row. Then every single interval of ``predict_interval``
+    holds its number, even if an adversary chooses the rows. If rows contradict the assumption, this is proved: see
+    ``infeasible_round_`` and ``changes_``. Nothing is assumed about the distribution of rows or noise.
 
     Intervals widen with the number of features: with ten they may be twice as wide as the noise, with twenty three
-    times. It is for sensors with a data sheet, for tolerances and budgets; ``Conformal`` is for the rest.
+    times. Use it where the noise is known, as for sensors with a data sheet, tolerances and budgets; otherwise use
+    ``Conformal``.
 
     Parameters
     ----------
     noise : float
-        The most by which a number differs from the function.
+        The largest difference between a number and the function.
     radius : float
-        The most length that the function has.
+        The largest length of the function.
     drift : float
-        The most by which it moves between two rows.
+        The most that the function moves between two rows.
     on_infeasible : {"skip", "freeze", "restart", "raise"}
-        After a proof that no function fits: skip that row, learn no more, start again, or raise
+        After a proof that no function fits: skip that row, stop learning, start again, or raise
         :class:`~ellipsoid.EmptyVersionSpace`, a ``ValueError``.
 
     Examples

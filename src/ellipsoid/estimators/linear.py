@@ -35,8 +35,8 @@ def run_of(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
 class Perceptron(WeightParameters, BudgetClassifier):
     """Perceptron, and its ultraconservative multiclass family.
 
-    On a round in which some wrong label scores at least the right one's score less ``margin``, the right row gains the
-    example and the blame is shared among those labels.
+    If some wrong label scores at least the score of the right one minus ``margin``, the example is added to the row of
+    the right label, and those wrong labels share the blame.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class PassiveAggressive(SlackParameters, WeightParameters, BudgetClassifier):
     Parameters
     ----------
     margin : float
-        The margin asked of every example.
+        The margin required of every example.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class MIRA(BudgetClassifier):
     Parameters
     ----------
     margin : float
-        By how much the right label must lead; what matters is its size beside the squared norms of the examples.
+        By how much the right label must lead; only its ratio to the squared norms of the examples matters.
 
     Examples
     --------

@@ -15,7 +15,7 @@ class NHERD(SecondOrderClassifier):
     Parameters
     ----------
     C : float
-        The larger, the farther a step goes; 1 suits rows of length about 1.
+        The larger, the longer the steps; 1 suits rows of length about 1.
     diagonal : {"exact", "project", "drop"}
         What a diagonal takes from a full step: the best diagonal map of the herd, the diagonal of the inverse of a full
         step, or its own diagonal.

@@ -40,18 +40,18 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     tol : float
         ``fit`` stops after the epoch in which the certified gap is at most ``tol * max(1, |dual objective|)``.
     n_epochs : int
-        The most passes of ``fit``; a ``ConvergenceWarning`` is issued if they did not reach ``tol``.
+        The most passes of ``fit``; a ``ConvergenceWarning`` is issued if they do not reach ``tol``.
     average : bool
-        Predict with the average of all w, later ones weighing more; it is what the certificate speaks of.
+        Predict with the average of all w, in which later ones weigh more; the certificate is about this average.
     intercept_scaling : float, optional
-        The size of the constant feature: by default the median length of the rows in ``fit``, and the length of the
-        first row that is not zero on a stream; zero rows before it count and teach nothing.
+        The size of the constant feature: by default the median length of the rows in ``fit``, and on a stream the
+        length of the first row that is not zero; zero rows before it are counted, but nothing is learned from them.
 
     Attributes
     ----------
     duality_gap_, dual_objective_
-        After ``fit``: how far the objective is from its optimum at most, and a lower bound on it; per class if there
-        are more than two. On a stream ``dual_objective_`` holds for the examples so far.
+        After ``fit``: an upper bound on the distance of the objective from its optimum, and a lower bound on the
+        optimum; per class if there are more than two. On a stream ``dual_objective_`` holds for the examples so far.
 
     Examples
     --------

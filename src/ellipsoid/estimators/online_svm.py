@@ -159,12 +159,12 @@ class OnlineSVM(WeightParameters, KernelClassifier, DualClassifier):
     Parameters
     ----------
     window : int or None
-        How many examples may still change their alpha: 1 is passive-aggressive (PA-I), ``None`` all of them: then the
-        weights are those of the SVM of the stream so far, on every prefix.
+        How many examples may still change their alpha: 1 is passive-aggressive (PA-I); with ``None``, which means
+        all, the weights are at any time those of the SVM of the stream so far.
     C : float
-        The price of a loss and the cap of every alpha; infinity asks for the margin without exception.
+        The price of a loss and the cap of every alpha; infinity requires the margin without exception.
     margin : float
-        The margin asked of every example.
+        The margin required of every example.
     average : bool
         Predict with the average of all hypotheses so far instead of the last one.
 

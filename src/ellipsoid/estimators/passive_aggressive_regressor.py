@@ -22,15 +22,15 @@ from .state.learner import Learner
 
 @declared
 class PassiveAggressiveRegressor(SlackParameters, OnlineRegressor, BudgetClassifier):
-    """Passive-aggressive regression: rows predicted to within the tube change nothing, others as little as needed.
+    """Passive-aggressive regression: rows predicted to within the tube change nothing, others as little as necessary.
 
-    It takes the place of scikit-learn's learner of this name, which leaves with version 1.10, and of
-    ``SGDRegressor(learning_rate="pa1")``: the same steps, with the intercept as part of the row.
+    It replaces scikit-learn's learner of this name, which is removed in version 1.10, and
+    ``SGDRegressor(learning_rate="pa1")``: the steps are the same, with the intercept as part of the row.
 
     Parameters
     ----------
     tube : float
-        By how much a prediction may be off without a loss; scikit-learn's ``epsilon``.
+        The largest error of a prediction that costs no loss; scikit-learn's ``epsilon``.
 
     Examples
     --------

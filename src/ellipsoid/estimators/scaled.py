@@ -28,15 +28,15 @@ class ScaledClassifier(KernelClassifier):
 
 @declared
 class ROMMA(ScaledClassifier):
-    """Relaxed online maximum margin: the shortest weights that satisfy this example and what the last ones stood for.
+    """Relaxed online maximum margin: the shortest weights that satisfy this example and keep the last constraint.
 
-    For data that some hypothesis separates. On others the weights grow without end (they are kept in ever larger units,
-    which changes no prediction), and examples that contradict all weights at once are skipped, see ``skipped_``.
+    For data that some hypothesis separates. On other data the weights grow without limit (they are kept in ever larger
+    units, which changes no prediction), and examples that no weights can satisfy are skipped, see ``skipped_``.
 
     Parameters
     ----------
     aggressive : bool
-        Learn wherever the margin is below 1, not on mistakes only.
+        Learn wherever the margin is below 1, not only on mistakes.
     multiclass : {"uniform", "max", "proportional"}
         How rivals that scored too high share the blame: equally, all to the highest, or in proportion to the excess;
         with two labels all are the same.
@@ -85,16 +85,16 @@ class ROMMA(ScaledClassifier):
 
 @declared
 class ALMA(ScaledClassifier):
-    """Approximately large margin in p-norm: steps that become smaller, weights of norm at most one.
+    """Approximately large margin in p-norm: steps that get smaller, and weights of norm at most one.
 
-    Reaches ``1 - alpha`` of the largest margin that any weights have on separable data, without knowing that margin.
+    Reaches ``1 - alpha`` of the largest possible margin on separable data, without knowing that margin.
     Rows are scaled to p-norm one as they come; with several labels the right one is compared with its highest rival.
 
     Parameters
     ----------
     p : float
-        At least 2. The larger, the better the bound for few relevant among many features; about 2 log(features) makes
-        it multiplicative in kind.
+        At least 2. The larger, the better the bound if few of many features matter; with about 2 log(features) it
+        behaves like a multiplicative learner.
     alpha : float
         In (0, 1]; 1 learns from mistakes only.
 

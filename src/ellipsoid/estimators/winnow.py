@@ -76,8 +76,8 @@ class WinnowLearner(Learner):
 class Winnow(OnlineClassifier):
     """Winnow, multiclass: weights are multiplied by exponentials of the example, and sum to one.
 
-    Made for many features of which few matter: its bounds grow with the logarithm of their number. Rows should have
-    entries of at most about 1 in size.
+    Made for many features of which few matter: its bounds grow with the logarithm of the number of features. Entries
+    of rows should be at most about 1 in size.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ class Winnow(OnlineClassifier):
     eta : float
         Step in the exponents. Where some weights have margin g on all rows, g / 2 is best for version 1, g for 2.
     balanced : bool
-        Learn on features and their negatives, so that weights may be negative; no memory is doubled. Without it
-        all weights are positive, and no example can be learned that needs a negative one.
+        Learn on features and their negatives, so that weights may be negative; this does not double the memory. Without
+        it all weights are positive, and examples that need a negative weight cannot be learned.
     multiclass : {"uniform", "max", "proportional"}
         How rivals that scored too high share the blame: equally, all to the highest, or in proportion to the excess.
     margin : float
@@ -100,7 +100,7 @@ class Winnow(OnlineClassifier):
     -----
     Version 2 with ``multiclass="max"`` is :class:`QuasiAdditive` with ``update="fixed"``, C = eta and the link
     "balanced" or "entropy". For two labels both versions, balanced, are one algorithm, and version 2 is balanced
-    in any case. The start is uniform over the labels that are known: more than two must be announced by ``classes``.
+    in any case. The start is uniform over the known labels: more than two must be announced with ``classes``.
 
     Examples
     --------

@@ -123,7 +123,7 @@ def compare(
     """Run every learner of ``models`` (label to model; the models are cloned) on ``data`` under ``protocol``.
 
     ``data`` is anything `open_stream` takes; it is read to its end, and dicts are hashed. ``n_jobs`` processes share
-    the cells. ``store`` is a folder with a JSON file for each cell, which is read when the same cell is asked for
+    the cells. ``store`` is a folder with a JSON file for each cell, which is read when the same cell is needed
     again. ``progress`` is called with the rows done and the rows in all.
 
     >>> from ellipsoid.estimators import MIRA, Perceptron

@@ -50,26 +50,25 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
     Parameters
     ----------
     model : an online learner, new or trained
-        or a regressor, whose `RegressionRun` has the mean absolute error, the root of the mean squared one, and of
-        intervals their coverage and width
+        or a regressor, whose `RegressionRun` has the mean absolute error, the root mean squared error, and the
+        coverage and width of its intervals
     stream : anything `open_stream` takes. Examples given as dicts are handed to the model as they are, for its own
         vocabulary of features; open the stream yourself to have their names hashed
     classes : labels announced beforehand, as for ``partial_fit``
-    sample_weight : what each row counts, when it is learned and in ``weighted_error``; by default what the stream
-        itself says (the importances of Vowpal Wabbit's text, a column of weights), else 1. A row of weight 0 is passed
-        over
+    sample_weight : how much each row counts, in learning and in ``weighted_error``; by default the weights of the
+        stream itself (the importances of Vowpal Wabbit's text, a column of weights), else 1. A row of weight 0 is
+        skipped
     window : rows of the sliding window; by default a twentieth of the rows, but from 100 to 10,000, and 1000
         where the number of rows is unknown
-    delay : a row is learned only after so many later ones were predicted, as where labels come late
+    delay : a row is learned only after this many later rows were predicted, as if labels came late
     metric : something with ``update(y_true, y_pred)``, such as a metric of river; it gets every prediction
-    chunk_size : most rows handed to the model at once; no result but the time depends on it
-    bounds : ask a linear learner for its certificates where it is stopped, at the price of a pass over its
+    chunk_size : the most rows handed to the model at once; only the time depends on it
+    bounds : compute the certificates of a linear learner at each checkpoint, at the price of a pass over its
         weights each time
-    log : called with a dict of numbers and ``step=rows`` where the model is stopped: ``log=mlflow.log_metrics``
+    log : called with a dict of numbers and ``step=rows`` at each checkpoint: ``log=mlflow.log_metrics``
     progress : called with the rows done and the rows in all (None if unknown) after each chunk
 
-    The time counts predicting and learning only. Compiling is kept out of it by a few rows learned by a
-    clone first.
+    The time counts only predicting and learning. A clone learns a few rows first, so that compiling is not timed.
 
     >>> from ellipsoid.estimators import Perceptron
     >>> run = prequential(Perceptron(), "digits")

@@ -18,7 +18,7 @@ from ellipsoid.streams.atomic import atomic_write
 CURVES: tuple[tuple[str, Any, str], ...] = (
     ("cumulative_mistakes", "solid", "mistakes"),
     ("mistake_bound", (0, (5, 2)), "bound on mistakes"),
-    ("hindsight", (0, (1, 1.3)), "loss / margin that nothing as long avoids"),
+    ("hindsight", (0, (1, 1.3)), "least possible loss / margin"),
 )
 
 

@@ -75,13 +75,13 @@ svg text { font-family: inherit !important; }
 
 MOST_LABELS = 20
 MEASURES = (
-    "Balanced error: the mean over the labels of the share of their rows that was predicted wrongly. F1: of the "
-    "greater of two labels, or the mean over more. Kappa: the share of the errors of a rule that learns nothing which "
-    "the learner avoids, against repeating the last label (temporal) and against the commonest label so far "
-    "(majority); below 0 it is worse than that rule."
+    "Balanced error: the mean, over the labels, of the share of their rows that were predicted wrongly. F1: of the "
+    "greater label if there are two, else the mean over all labels. Kappa: the share of the errors of a simple rule "
+    "that the learner avoids; the rule repeats the last label (temporal) or predicts the commonest label so far "
+    "(majority); below 0 the learner is worse than the rule."
 )
 
-LEAD = "Every learner met the same rows in the same order, and predicted each row before it learned it."
+LEAD = "Every learner saw the same rows in the same order, and predicted each row before learning it."
 
 
 def write_html(comparison: Comparison, path: str | Path) -> None:
@@ -133,7 +133,7 @@ def _results(comparison: Comparison) -> str:
     found, more = table(comparison), measures(comparison)
     notes = [
         "Online error: rows whose predicted label was wrong, in the first pass.",
-        "Mistakes are the learner's own count, to which its bounds apply; in it a tie is a mistake.",
+        "Mistakes are the learner's own count, to which its bounds apply; it counts a tie as a mistake.",
         "Test error: the model after the last pass." if comparison.setting["test_rows"] else "",
         "Numbers are means over the orders, with the standard deviation in brackets." if several else "",
         "Time counts learning and predicting, without compilation.",

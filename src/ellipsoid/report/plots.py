@@ -40,7 +40,7 @@ PLACEHOLDERS = Theme(ink="#010203", grid="#040506", paper="none")
 def need_matplotlib() -> None:
     """Raise before a long run whose results could not be drawn."""
     if find_spec("matplotlib") is None:
-        raise ImportError("plots need matplotlib; install ellipsoid[plots]")
+        raise ImportError("plots need matplotlib; install it with: pip install 'ellipsoid[plots]'")
 
 
 def write_png(comparison: Comparison, path: str | Path) -> None:

@@ -28,7 +28,7 @@ SENT_ROWS = 1000
 
 
 class ServiceError(ValueError):
-    """The service has refused a request: its reason, the ``status``, and the ``line`` of a batch, None without one."""
+    """The service has refused a request; ``status`` is the HTTP status, ``line`` the line of a batch, or None."""
 
     def __init__(self, detail: str, status: int, line: int | None = None) -> None:
         super().__init__(detail if line is None else f"line {line}: {detail}")
@@ -37,8 +37,8 @@ class ServiceError(ValueError):
 
 class Client:
     """A client of the service at ``url``. A request is repeated for up to ``patience`` seconds while the service is
-    busy, full or cannot be reached. ``cafile`` names a PEM file with the certificates that vouch for the service, in
-    place of the public ones. Use the client in a ``with``, or ``close`` it.
+    busy or full, or cannot be reached. ``cafile`` is a PEM file with certificates to check the service with, instead
+    of the public ones. Use the client in a ``with``, or ``close`` it.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from ellipsoid.representation.tables import AroundLinear
 
 
 class EmptyVersionSpace(ValueError):
-    """A proof that no classifier has the asked margin on the examples seen."""
+    """A proof that no classifier has the required margin on the examples seen."""
 
 
 class AroundWeights(AroundLinear):

@@ -23,22 +23,23 @@ class Calibrated(ObservingWrapper):
     """A learner with probabilities: ``predict_proba`` is the softmax of its scores with a slope and biases.
 
     Slope and biases are learned by Newton's steps on the log loss, row by row, from the score that a row had before
-    the learner saw it: the score of a row that was learned already is too sure. They are part of the model and of its
-    file, no cutting of a stream into calls changes a bit of them, and scores of any scale will do.
+    the learner saw it, because scores of rows that were already learned are too confident. They are part of the model
+    and of its file, they do not depend on how a stream is cut into calls, and scores may have any scale.
 
     ``predict`` gives the most probable label, and ``decision_function`` the logits, so that all three agree. With two
     labels the order of scores stays as it is, since the slope is positive. But a bias may move the border between the
-    labels; the learner's own opinion is ``learner_.predict``. Counts and certificates are the learner's, and so are
-    weights: a row of any weight but 0 counts once for the probabilities, which are of the stream as it is.
+    labels; the learner's own prediction is ``learner_.predict``. Counts and certificates are the learner's. So are
+    weights: for the probabilities, a row of any weight other than 0 counts once.
 
-    ``fit`` learns the calibration on a pass of its own, with a copy of the learner that starts from nothing, and takes
-    over the scale of the scores that the learner has after all its passes.
+    ``fit`` learns the calibration in a separate pass, with a copy of the learner that starts from nothing, and then
+    adapts it to the scale of the scores that the learner has after all its passes.
 
     Parameters
     ----------
     learner : an online learner, or one in ``Scaled``; it is cloned when learning starts
     forget : float in (0, 1]
-        What older rows count for at each new one: 0.999 follows the last thousand or so, 1 forgets nothing.
+        The factor on the weight of older rows at each new row: 0.999 follows the last thousand or so, 1 forgets
+        nothing.
     random_state : the learner's seed in place of its own, unless None
 
     Attributes

@@ -33,14 +33,14 @@ from .wrapper import MetaLearner, score_matrix, seed_of
 
 
 class Committee(Observable, MetaLearner):
-    """Several learners as one: their votes, weighed by how often each was right, and lately rather than ever.
+    """Several learners as one: their votes, weighted by how often each was right, above all recently.
 
-    For streams that change, and in place of a search for the right rate: no rate is right twice. On any stream the
+    For streams that change, and instead of a search for the right rate, which may change as well. On any stream the
     committee loses little more than the best of its members, and little more than the best *sequence* of members that
     switches k times, for every k: ``certificates`` puts the numbers of the run into that bound. All members learn every
     row, in one pass, side by side on as many threads as BLAS may use.
 
-    Members of the default family need features of about one size: ``Scaled(Committee())`` scales for all at once.
+    Members of the default family need features of about the same size: ``Scaled(Committee())`` scales for all at once.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class Committee(Observable, MetaLearner):
         They are cloned when learning starts. None is seven ``PassiveAggressive`` with C from 0.001 to 1 and six
         ``AROW`` with a drift from 1e-6 to 0.1: one of them suits most streams.
     share : float from 0 to 1, or "decreasing"
-        What is taken from all weights, 1e-290 at least, and shared out evenly after each row: how soon a member that
-        was wrong for long is heard again. "decreasing", 1 / (t + 2) after row t, needs no guess at how often.
+        The share of all weights, at least 1e-290, that is divided evenly after each row: it sets how soon a member that
+        was wrong for long counts again. "decreasing", 1 / (t + 2) after row t, needs no guess of how often that is.
     rate : float, or "adaptive"
         How fast weights move. "adaptive", with ``share=0``, is AdaHedge, for streams that do not change.
     mix : {"votes", "margins"}
@@ -290,9 +290,9 @@ class Committee(Observable, MetaLearner):
         return found(self.__dict__["_core"])
 
     def certificates(self, comparator: int | None = None) -> list[Certificate]:
-        """Bounds on mistakes and on the loss, by the best sequence of members that switches so often at most.
+        """Bounds on mistakes and on the loss, by the best sequence of members with at most that many switches.
 
-        ``comparator`` is the number of switches, 0 (the best member) to 60; None is that of the least bound.
+        ``comparator`` is the number of switches, 0 (the best member) to 60; None takes the one with the least bound.
         """
         council = self._learned()
         mixture = council.mixture

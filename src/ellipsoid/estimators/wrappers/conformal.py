@@ -21,15 +21,15 @@ from .wrapper import ObservingWrapper, score_matrix
 class Conformal(ObservingWrapper):
     """A learner with sets: labels, or an interval, that hold the truth in a given share of all rows, on any stream.
 
-    Each set is made before its label is known, from how badly the last rows fitted; after every miss sets become
-    larger, after every hit smaller. So the share of misses comes to ``miscoverage`` whatever the stream does, also one
-    that changes, or was made by an adversary: ``certificates`` says how near it must be so far. That is a statement
-    about the long run. ``CELLIP.certain`` is one about a single row, under an assumption.
+    Each set is made before its label is known, from how badly the last rows fitted; sets become larger after every miss
+    and smaller after every hit. So the share of misses approaches ``miscoverage`` on any stream, even one that changes
+    or that an adversary has made: ``certificates`` says how near it must be so far. This is a statement about the long
+    run; ``CELLIP.certain`` makes one about a single row, under an assumption.
 
-    Rows with a set of one label are those to act on; a set of two or more is a reason to abstain, and an empty one a
-    row that looks like none before. A row that brings a new label is not judged: no set could have held it.
+    Act on rows whose set has one label; a set of two or more is a reason to abstain, and an empty set means that the
+    row looks like no row before. A row that brings a new label is not judged, because no set could have held it.
 
-    ``fit`` learns the threshold on a pass of its own, with a copy of the learner that starts from nothing.
+    ``fit`` learns the threshold in a separate pass, with a copy of the learner that starts from nothing.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class Conformal(ObservingWrapper):
     miscoverage : float between 0 and 1
         The share of rows whose set may miss the truth.
     rate : float
-        How much a miss changes the next sets: the larger, the sooner they follow a change, and the more they vary.
+        How much a miss changes the next sets: the larger, the faster they follow a change, and the more they vary.
     window : int
-        The number of last rows that a set is made of.
+        The number of recent rows from which a set is made.
     random_state : the seed of ``fit``, and the learner's in place of its own, unless None
 
     Attributes

@@ -27,10 +27,10 @@ from .wrapper import Wrapper
 class Scaled(Wrapper):
     """A scaler and a learner as one learner: it learns one example at a time, and is saved in one file.
 
-    On a stream each row is scaled by what is known of the rows up to and including it, and then learned, so that no
-    row profits from later ones and no cutting of the stream into calls changes the model. It is predicted, also by
-    ``learn_predict``, as the rows before it scale it. ``fit`` does as a pipeline does: it scales all rows by the
-    statistics of all.
+    On a stream each row is scaled by the statistics of the rows up to and including it, and then learned. So no row
+    profits from later ones, and the model does not depend on how the stream is cut into calls. Predictions, also those
+    of ``learn_predict``, scale a row by the rows before it. ``fit`` works like a pipeline: it scales all rows by the
+    statistics of all rows.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Scaled(Wrapper):
     Attributes
     ----------
     learner_, scaler_
-        The clones that have learned. ``coef_``, ``intercept_`` and the certificates speak of scaled features.
+        The clones that have learned. ``coef_``, ``intercept_`` and the certificates are about scaled features.
 
     Examples
     --------

@@ -155,18 +155,18 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class StandardStream(Scaler):
-    """Running standardisation: each feature less its mean, divided by its deviation, over all rows seen so far.
+    """Running standardisation: each feature minus its mean, divided by its deviation, over all rows seen so far.
 
-    The moments are kept row by row (Welford), so that they do not depend on how a stream is cut into calls, to the last
-    bit. Features that never changed are divided by 1.
+    The moments are updated row by row (Welford), so that they do not depend, to the last bit, on how a stream is cut
+    into calls. Features that never change are divided by 1.
 
     Parameters
     ----------
     with_mean : bool
-        Subtract means. Sparse rows are divided only, because a shift would fill them: a scaler started on CSR
+        Subtract means. Sparse rows are only divided, because a shift would fill them: a scaler started on CSR
         rows never subtracts.
     grow_features : bool
-        Whether a wider X adds columns; a narrower CSR matrix is then taken for one whose last features are absent.
+        Whether a wider X adds columns; a narrower CSR matrix is then read as one without the last features.
 
     Attributes
     ----------
@@ -328,7 +328,7 @@ class StandardStream(Scaler):
 
 
 class UnitNorm(Scaler):
-    """Each row divided by its 2-norm; a row of zeros stays one. Nothing is learned but the width.
+    """Each row divided by its 2-norm; a row of zeros stays as it is. Only the width is learned.
 
     Parameters
     ----------

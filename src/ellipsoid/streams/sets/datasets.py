@@ -61,7 +61,7 @@ class Dataset(dict[str, Any]):
 
     @property
     def test(self) -> Pair | None:
-        """The test part, None where there is no split."""
+        """The test part, or None without a split."""
         return self._pair("_test")
 
     def _pair(self, part: str) -> Pair | None:
@@ -112,9 +112,9 @@ def names() -> dict[str, str]:
 
 
 def load(name: str, *, seed: int | None = None) -> Dataset:
-    """The data set ``name``; ``seed`` (default 0) draws those that are random: ``chess-board`` and streams that change.
+    """The data set ``name``; ``seed`` (default 0) is for the random ones: ``chess-board`` and streams that change.
 
-    A stream that changes has ``changes``, the rows before which it did.
+    A stream that changes has ``changes``, the rows before which it changes.
 
     Where ``ELLIPSOID_DATA`` is set, that folder's reader ``load.py`` is executed.
 
@@ -165,7 +165,7 @@ def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = N
     """The rows to learn from as one stream ``X, y``: the training part where the set is split
     (`Dataset.test` has the rest), otherwise every row; ``rows`` are the first of them.
 
-    A synthetic stream, such as ``"sea"``, has as many rows as are asked for, drawn from ``seed`` (default 0), and knows
+    A synthetic stream, such as ``"sea"``, has ``rows`` rows, drawn with ``seed`` (default 0), and knows
     its ``changes``.
 
     ``"mnist-deformed"`` may be longer than memory (default: a million rows): its rows come in blocks, as an iterable of
