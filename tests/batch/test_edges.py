@@ -36,7 +36,7 @@ APART = X + 2.0 * CLEAN[:, None] * np.array([1.0, 0.0, 0.0])
         ({"gamma": np.inf}, "gamma must be"),
         ({"kernel": "poly", "coef0": np.nan}, "coef0 must be a finite number, got nan"),
         ({"kernel": "poly", "coef0": "1"}, "coef0 must be a finite number, got '1'"),
-        ({"degree": 2.5}, "degree must be an integer of at least 1, got 2.5"),
+        ({"degree": 2.5}, "degree must be at least 1 and an integer, got 2.5"),
         ({"tol": 0.0}, "tol must be positive"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"n_components": 0}, "n_components must be at least 1"),

@@ -142,7 +142,7 @@ def test_public_name():
         ({"oracle": lambda x: ([1.0, 0.0], np.inf)}, "the offset of the oracle is inf"),
         ({"oracle": lambda x: ([1.0], 0.0)}, r"must have shape \(2,\), got \(1,\)"),
         ({"oracle": lambda x: False}, r"must return None or a pair \(a, b\), got bool"),
-        ({"oracle": lambda x: ([0.0, 0.0], 1.0)}, "separates nothing"),
+        ({"oracle": lambda x: ([0.0, 0.0], 1.0)}, "does not separate the point"),
         ({"radius": -1.0}, "radius must be"),
         ({"inner_radius": 0.0}, "inner_radius must be a positive finite number, got 0.0"),
         ({"max_iter": 0}, "max_iter must be at least 1"),

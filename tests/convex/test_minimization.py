@@ -229,7 +229,7 @@ def test_feasible_set_without_interior_is_not_called_infeasible():
     result = minimize(linear([0, 1]), [0, 0], 5.0, constraints=constraints)
     assert result.status == "exhausted"
     assert result.x is None
-    assert "no feasible point was met" in result.message
+    assert "no feasible point was found" in result.message
 
 
 @pytest.mark.parametrize("power", [-1070, -550, -531, 515, 850, 1010])

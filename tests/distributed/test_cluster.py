@@ -214,7 +214,7 @@ def test_a_cluster_without_workers_is_not_waited_for(monkeypatch):
         monkeypatch.setattr(dask_engine, name, 0.05, raising=False)
     with in_threads(0) as cluster, Client(cluster, set_as_default=False) as found:
         engine = Dask(found)
-        with pytest.raises(NoWorkers, match="start some"):
+        with pytest.raises(NoWorkers, match="start workers"):
             engine.everywhere(os.getpid)
         task = engine.submit(os.getpid, key="task-of-nobody")
         with pytest.raises(NoWorkers, match=r"no worker has taken a task .* resume from a checkpoint"):

@@ -123,7 +123,7 @@ def test_what_has_no_such_dual_is_refused(file, tmp_path):
     for learner, data, sentence in (
         (OnlineSVM(), three, "two classes"),
         (OnlineSVM(C=np.inf), file, "finite C"),
-        (OnlineSVM(class_weight="balanced"), file, "no class_weight"),
+        (OnlineSVM(class_weight="balanced"), file, "does not support class_weight"),
         (QuasiAdditive(link="balanced"), file, "euclidean"),
     ):
         with pytest.raises(ValueError, match=sentence):

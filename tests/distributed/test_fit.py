@@ -144,7 +144,7 @@ def test_a_driver_that_stopped_goes_on_after_its_last_round(small, tmp_path, mon
     with pytest.raises(ValueError, match="belongs to another run"):
         distributed.fit(MIRA(average=True, margin=0.5), small, shards=3, checkpoint=kept, resume=True, **cut)
     whole.save(tmp_path / "plain.model")
-    with pytest.raises(ValueError, match="no checkpoint"):
+    with pytest.raises(ValueError, match="not a checkpoint of a run over shards"):
         distributed.fit(MIRA(), small, checkpoint=tmp_path / "plain.model", resume=True, **cut)
     with pytest.raises(FileNotFoundError, match="to resume"):
         distributed.fit(MIRA(), small, checkpoint=tmp_path / "none.ckpt", resume=True, **cut)

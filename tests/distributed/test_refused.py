@@ -53,7 +53,7 @@ REFUSED = {
     "scale": (MIRA(), {"scale": "log"}, "scale must be standard"),
     "two scales": (Scaled(MIRA()), {"scale": "unit"}, "already has a scaler"),
     "client": (MIRA(), {"client": "nowhere"}, "client must be"),
-    "classes": (MIRA(), {"classes": [0, 1], "n_features": 4, "scale": "standard"}, "none of classes"),
+    "classes": (MIRA(), {"classes": [0, 1], "n_features": 4, "scale": "standard"}, "not in classes"),
     "one class": (MIRA(), {"classes": [0]}, "at least two classes"),
     "drift": (AROW(drift=0.1), {}, "with a drift cannot be learned in shards: .* from one stream"),
     "moving target": (CELLIP(margin=0.1, cut="minvol", drift=0.1), {}, "with a drift cannot be learned in shards"),
@@ -91,7 +91,7 @@ def test_what_is_refused_starts_nobody(small, monkeypatch):
         distributed.fit(Committee(), small)
     with pytest.raises(ValueError, match="leave dicts='keep' out"):
         distributed.fit(MIRA(), small, dicts="keep")
-    with pytest.raises(ValueError, match="is none"):
+    with pytest.raises(ValueError, match="takes single learners, not a Scaled"):
         distributed.compare({"scaled": Scaled(MIRA())}, small)
     with pytest.raises(ValueError, match="IntervalRegressor cannot be learned in shards"):
         distributed.fit(IntervalRegressor(), small)

@@ -59,7 +59,7 @@ def test_a_delay_costs_errors_and_is_counted():
     assert late.errors >= 200  # nothing was known while the first label was awaited
     with pytest.raises(ValueError, match="delay"):
         prequential(PassiveAggressive(), (X, y), delay=-1)
-    with pytest.raises(ValueError, match="one a row"):
+    with pytest.raises(ValueError, match="one per row"):
         prequential(PassiveAggressive(), (X, np.eye(10, dtype=int)[y]), delay=3)
 
 

@@ -261,7 +261,7 @@ def test_columns_of_a_frame_are_those_that_the_model_knows(wrap):
     by_column, by_name = wrap(MIRA()).partial_fit(frame, y), wrap(MIRA()).partial_fit(frame.to_dict("records"), y)
     for model, rows, sentence in (
         (by_column, turned, "feature names should match"),
-        (by_name, frame, r"names in dicts.*to_dict"),
+        (by_name, frame, r"started on dicts and knows its features by name.*to_dict"),
         (wrap(MIRA()), words, "row 0 of X holds 'u' in the column 'b' of numbers"),
         (wrap(MIRA()), frame.assign(b=pd.date_range("2020", periods=4)), "column 'b' of X must hold numbers"),
     ):

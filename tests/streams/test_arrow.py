@@ -134,7 +134,7 @@ def test_other_types_damage_and_pipes_are_refused(tmp_path):
     assert gather(open_stream(path, columns=("n",)))[0].tolist() == [[1.0]]
     with pytest.raises(ValueError, match="has no column 'z'; it has t, n, y"):
         gather(open_stream(path, label="z"))
-    with pytest.raises(ValueError, match="parquet is read from a file"):
+    with pytest.raises(ValueError, match="parquet can be read only from a file"):
         open_stream(io.BytesIO(path.read_bytes()))
     for name in ("b.parquet", "b.arrow"):
         (tmp_path / name).write_bytes(path.read_bytes()[:50])

@@ -149,7 +149,7 @@ def test_header_option_allows_names_that_are_numbers_and_rows_of_words():
         (b"1,oops,0", "'oops' is not a number, as the first cell of column 2 is"),
         (b"1,2 3,0", "'2 3' is not a number"),
         (b"1,2,three", "'three' is not a number, as the first cell of column 3 is"),
-        (b"1,inf,0", "'inf' is not a number"),
+        (b"1,inf,0", "'inf' is not a finite number"),
         (b"1,2", "2 columns, but the first line has 3"),
         (b"1,2,3,4", "more than the 3 columns of the first line"),
         (b'1,"2,3', "the quotation marks of column 2 do not enclose all of it on this line"),
@@ -169,7 +169,7 @@ def test_flaws_are_named_with_their_line(block_size, size, line, message):
     ("text", "message"),
     [
         (b"a,b,y\r1,2,0\r3,4,1\r", r"a carriage return follows 'a,b,y': end the lines with line feeds"),
-        (b"a,b\rc,y\n1,2,0\n", r"a carriage return follows 'a,b': let"),
+        (b"a,b\rc,y\n1,2,0\n", r"a carriage return follows 'a,b': end the lines"),
         (b"1,2," + b"x" * 200_000 + b"\n", "a cell has more than 131,072 characters: shorten it"),
     ],
 )

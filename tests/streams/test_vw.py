@@ -94,7 +94,7 @@ def test_lines_without_labels_are_for_prediction_only():
         (b"1 |a x:1:2", "what follows a colon must be a number, got 'x:1:2'"),
         (b"1 |a:b x", "what follows a colon must be a number, got '|a:b'".replace("|", r"\|")),
         (b"1 |a :3", "a feature must have a name, got ':3'"),
-        (b"1 |a:1e300 x:1e300", "a value times the scale of its namespace must fit"),
+        (b"1 |a:1e300 x:1e300", "a value times the scale of its namespace must be well within the range of float64"),
         (b"1 |a x:1e999", "'1e999' is too large for a float64"),
     ],
 )

@@ -41,8 +41,8 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     """Learn ``data`` in ``rounds`` rounds over ``shards`` shards, parts of the data.
 
     In each round every shard is learned starting from the same model, and the models are put together as
-    `ellipsoid.merge` does it. The result depends on the data, on ``block_bytes``, ``shards`` and ``rounds`` only: not
-    on how many workers there are, which of them died, and whether the run was resumed.
+    `ellipsoid.merge` does it. The result depends only on the data, on ``block_bytes``, ``shards`` and ``rounds``: not
+    on how many workers there are, which of them died, or whether the run was resumed.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     scale : {None, "standard", "unit"}
     checkpoint : a file that is written after every round
     resume : continue after the last round in ``checkpoint``
-    progress : a function that is called with a line of text now and then, such as ``print``
+    progress : a function that is called with a line of text from time to time, such as ``print``
     validate : data on which the error is measured after every round
     options : those of `open_stream`: ``format``, ``bits``, ``zero_based``, ``columns`` …
 

@@ -214,7 +214,7 @@ class EllipsoidalClassifier(OnlineClassifier):
 
     @property
     def asked_(self) -> int:
-        """Labels asked for: all of them unless ``selective``."""
+        """The number of labels that were asked for: all of them unless ``selective``."""
         return int(self._fitted("asked_").table.numbers[slots.ASKED])
 
     @property
@@ -237,12 +237,12 @@ class KernelEllipsoidalClassifier(DeviceParameters, KernelParameters, Ellipsoida
     Parameters
     ----------
     kernel : {"linear", "rbf", "poly"}
-        The space in which the ellipsoid lives; other kernels than the linear one keep the update examples
+        The space in which the ellipsoid lives; kernels other than the linear one keep the update examples
         (``support_vectors_``, ``dual_coef_``) and need the Gram form.
     device : {"cpu", "cuda", "auto"}
-        Where kernel values are made, and the matrix of a shape over 1,024 examples or more is kept: "cuda" is a GPU of
-        NVIDIA's, "auto" that if there is one and the kernel is not linear. With ``selective`` AROW and
-        SecondOrderPerceptron keep the matrix on the CPU. Model files say nothing of devices.
+        Where kernel values are computed, and the matrix of a shape over 1,024 examples or more is kept: "cuda" is an
+        NVIDIA GPU, "auto" uses one if there is one and the kernel is not linear. With ``selective`` AROW and
+        SecondOrderPerceptron keep the matrix on the CPU. Model files do not hold the device.
     """
 
     kernel: str = "linear"

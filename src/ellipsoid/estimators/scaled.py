@@ -28,7 +28,7 @@ class ScaledClassifier(KernelClassifier):
 
 @declared
 class ROMMA(ScaledClassifier):
-    """Relaxed online maximum margin: the shortest weights that satisfy this example and keep the last constraint.
+    """Relaxed online maximum margin: the shortest weights that fit this example and a half-space for all earlier ones.
 
     For data that some hypothesis separates. On other data the weights grow without limit (they are kept in ever larger
     units, which changes no prediction), and examples that no weights can satisfy are skipped, see ``skipped_``.

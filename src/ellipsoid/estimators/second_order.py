@@ -133,14 +133,14 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
     Parameters
     ----------
     shape : {"auto", "dense", "diagonal", "sketch"}
-        How the covariance is kept: whole; a variance for each weight; its largest directions. "auto" is whole for 512
-        weights at the most, beyond it diagonal.
+        How the covariance is kept: whole; as a variance for each weight; as its largest directions. "auto" is whole
+        for up to 512 weights and diagonal beyond.
     size : int
-        Directions that a sketch keeps.
+        The number of directions that a sketch keeps.
     selective : bool
-        Ask for a label only where ``confidence`` is at most ``certainty``, and learn from asked labels only.
+        Ask for a label only where ``confidence`` is at most ``certainty``, and learn only from those labels.
     certainty : float
-        Of that rule, and of ``query``; between 0.5 and 1.
+        The threshold of that rule and of ``query``, between 0.5 and 1.
     """
 
     shape: str = "auto"
@@ -191,8 +191,8 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
 
     @property
     def update_rounds_(self) -> NDArray[np.int64]:
-        """The rounds (counted from 1) of the updates: the witnesses of the certificates. A diagonal keeps none, nor
-        does a covariance that drifts.
+        """The rounds (counted from 1) of the updates: the witnesses of the certificates. A diagonal covariance
+        keeps none, and neither does one with a drift.
         """
         if isinstance(self._fitted("update_rounds_").table, DiagonalTable):
             raise AttributeError("a diagonal covariance, or one with a drift, keeps no list of its updates")
@@ -203,8 +203,8 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
     def confidence(self, X: Any) -> NDArray[np.float64]:
         """The probability under N(w, S) that the label with the highest score beats its first rival: 1/2 to 1.
 
-        Label sets: that the label nearest to the line between right and wrong is on its side of it. An averaged model
-        may predict another label than w, of which this speaks.
+        For label sets: the probability that the label nearest to the line between right and wrong is on its side.
+        This is about w; an averaged model may predict another label.
         """
         lead, variance = self._leads(X)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -213,7 +213,7 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
         return found
 
     def query(self, X: Any) -> NDArray[np.bool_]:
-        """True where a label is worth asking for: where ``confidence`` is at most ``certainty``."""
+        """True where a label is worth asking for, that is where ``confidence`` is at most ``certainty``."""
         lead, variance = self._leads(X)
         asked: NDArray[np.bool_] = lead <= float(ndtri(self._started_with("certainty"))) * np.sqrt(variance)
         return asked

@@ -63,7 +63,7 @@ class VersionSpaceAttributes:
 
     @property
     def infeasible_(self) -> int:
-        """Rows that no hypothesis left fits (zero rows count): more than 0 is a proof that the assumption is wrong."""
+        """Rows that no remaining hypothesis fits, zero rows included: above 0 the assumption is proved wrong."""
         return int(self._fitted("infeasible_").table.numbers[slots.EMPTY_COUNT])
 
     @property
@@ -73,8 +73,8 @@ class VersionSpaceAttributes:
 
     @property
     def changes_(self) -> NDArray[np.int64]:
-        """With ``on_infeasible="restart"``, the rounds (counted from 1) of all proofs: the row of each contradicts what
-        was learned since the proof before it. As long as the assumption holds, there is none.
+        """With ``on_infeasible="restart"``, the rounds (counted from 1) of all proofs: each row contradicts what was
+        learned since the proof before it. As long as the assumption holds, there are none.
         """
         rounds: NDArray[np.int64] = self._fitted("changes_").table.changes.astype(np.int64)
         return rounds

@@ -241,7 +241,7 @@ class ErrorRecorder(Recorder):
 
 
 def bounds_so_far(model: Any) -> tuple[float, float, float]:
-    """The learner's bound on its mistakes so far, the loss, in units of the margin, that nothing as long avoids, and
+    """The learner's bound on its mistakes so far, the least loss of weights as long, in units of the margin, and
     the value of the dual that it climbs.
 
     NaN where it has none, and for kernel models, whose certificates take a pass over all support patterns.

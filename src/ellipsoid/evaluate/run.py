@@ -15,11 +15,11 @@ from .confusion import f1_scores, kappa, kappa_against
 class Prequential:
     """Totals of a run, and its curves at `checkpoints` (rows seen, counted from the start of the run).
 
-    The learner's updates, mistakes and certificates and the time are known only where it was stopped, which costs
-    time: they are NaN at the other checkpoints (null in JSON). ``mistake_bound`` bounds the mistakes of the learner
-    since its own start, with its weights at that checkpoint as the comparator; ``hindsight`` is what all weights
-    of that norm have suffered at least, as loss in units of the margin; ``dual_objective`` is the value that a learner
-    that climbs a dual has reached. They are NaN where the learner gives none, or ``bounds`` was not asked for.
+    The learner's updates, mistakes and certificates and the time are known only where it was stopped, because stopping
+    costs time: they are NaN at the other checkpoints (null in JSON). ``mistake_bound`` bounds the mistakes of the
+    learner since its own start, with its weights at that checkpoint as the comparator; ``hindsight`` is the least loss,
+    in units of the margin, that any weights of that norm have suffered; ``dual_objective`` is the value that a learner
+    that climbs a dual has reached. They are NaN where the learner gives none, or without ``bounds``.
 
     ``errors`` counts rows whose label differed from the one that ``predict`` would have given before the row was
     learned. ``mistakes`` is the learner's own count, to which its bounds apply, made by the hypothesis that learns, not
@@ -96,7 +96,7 @@ class Prequential:
 
     @property
     def kappa_temporal(self) -> float:
-        """1 if nothing was wrong, 0 if as much as repeating the last label would get wrong, negative if more."""
+        """1 without errors, 0 with as many errors as repeating the last label makes, negative with more."""
         return kappa_against(self.errors, self.repeat_errors) if self.labels else nan
 
     @property
@@ -111,7 +111,7 @@ class Prequential:
 
     @property
     def balanced_error(self) -> float:
-        """The mean over the labels of the share of their rows that was predicted wrongly."""
+        """The mean, over the labels, of the share of their rows that were predicted wrongly."""
         if not self.labels:
             return nan
         met = self.label_counts > 0
@@ -119,7 +119,7 @@ class Prequential:
 
     @property
     def f1(self) -> float:
-        """Of two labels the F1 score of the greater one, of more the mean over the labels."""
+        """The F1 score of the greater label if there are two, else the mean over the labels."""
         if not self.labels:
             return nan
         scores = f1_scores(self.confusion, self.label_counts)

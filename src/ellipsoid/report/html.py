@@ -199,7 +199,8 @@ def _certificates(comparison: Comparison) -> str:
     return (
         "<h2>Certificates</h2>\n"
         f"<p>Bounds that hold for this very run{which}, each with its condition. "
-        "An infinite bound says that the condition is not met; one of more mistakes than rows says nothing here.</p>\n"
+        "An infinite bound means that the condition is not met; a bound above the number of rows "
+        "says nothing here.</p>\n"
     ) + _html_table(
         '<th>learner</th><th class="words">bound on</th><th>observed</th><th>bound</th><th class="words">holds if</th>',
         lines,

@@ -151,7 +151,7 @@ class Client:
     def questions(
         self, name: str, limit: int = 1, *, who: str | None = None, claim: bool = True
     ) -> list[dict[str, Any]]:
-        """Kept examples whose label is asked for, most doubtful first; they are reserved for the caller for minutes."""
+        """Kept examples whose label the model asks for, most doubtful first, reserved for the caller for minutes."""
         query: dict[str, Any] = {"limit": limit, "claim": "true" if claim else "false"}
         if who is not None:
             query["who"] = who
@@ -248,7 +248,7 @@ class RemoteModel:
 
 
 def batches(items: Iterable[Any], most: int = SENT_ROWS) -> Iterator[list[Any]]:
-    """Cut a stream of items into lists of at most so many.
+    """Cut a stream of items into lists of at most this many.
 
     >>> list(batches("abcde", 2))
     [['a', 'b'], ['c', 'd'], ['e']]

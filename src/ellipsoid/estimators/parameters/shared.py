@@ -30,12 +30,13 @@ class OnlineParameters:
     grow_features : bool
         Let a wider X add features in mid-stream; otherwise it is refused.
     early_stopping : bool
-        Let ``fit`` hold rows out, and stop when their score no longer rises: ``n_epochs`` is then the largest number of
-        passes, and ``n_iter_`` that of passes made. The weights are those of the last pass, as in ``SGDClassifier``.
+        Let ``fit`` hold out rows, and stop when their score no longer rises: ``n_epochs`` is then the largest number
+        of passes, and ``n_iter_`` the number of passes made. The weights are those of the last pass, as in
+        ``SGDClassifier``.
     validation_fraction : float
-        The share of the rows that is held out, the same share of every label.
+        The share of the rows to hold out, the same for every label.
     n_iter_no_change : int
-        Stop after so many passes in a row without progress.
+        Stop after this many passes in a row without progress.
     tol : float
         Progress is a score that exceeds the best so far by more than this.
     """

@@ -38,7 +38,7 @@ def is_count(value: Any) -> bool:
 def whole(name: str, value: Any) -> int:
     """A positive integer, or ``ValueError``."""
     if not is_count(value):
-        raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+        raise ValueError(f"{name} must be at least 1 and an integer, got {value!r}")
     return int(value)
 
 

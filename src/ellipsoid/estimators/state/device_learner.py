@@ -45,7 +45,7 @@ class DeviceParameters:
         Where kernel values are computed: "cuda" is an NVIDIA GPU; "auto" uses it if there is one and the kernel is
         "rbf" or "poly". Model files do not hold the device.
     precision : {"double", "single"}
-        Of the kernel values on a GPU; coefficients and sums are always double.
+        The precision of kernel values on a GPU; coefficients and sums are always double.
     """
 
     device: str = "cpu"
