@@ -244,7 +244,7 @@ class TestFrames:
             lambda: model.predict(turned), lambda: model.predict_one(row), lambda: model.learn_one(row, "wet"),
             lambda: model.partial_fit(turned, y), lambda: model.learn_predict(turned, y),
         ):  # fmt: skip
-            with pytest.raises(ValueError, match=r"names in dicts.*to_dict"):
+            with pytest.raises(ValueError, match=r"started on dicts and knows its features by name.*to_dict"):
                 call()
         model.save(tmp_path / "after")
         assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
