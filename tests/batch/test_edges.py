@@ -103,7 +103,7 @@ def test_the_scale_of_the_data_does_not_matter_to_a_hard_margin(scale, solver):
 
 @pytest.mark.parametrize("solver", ["smo", "block"])
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
-def test_that_no_hyperplane_separates_is_proven_or_not_claimed(scale, solver):
+def test_inseparability_is_claimed_only_with_a_proof(scale, solver):
     with pytest.raises(NotSeparable, match="the convex hulls of the classes meet") as caught:
         EllipsoidalSVC(kernel="linear", hard_margin=True, solver=solver, max_iter=200).fit(scale * X, NOISY)
     assert caught.value.proven
@@ -197,7 +197,7 @@ def test_a_fit_that_is_refused_leaves_the_model_of_before(model, why):
     assert set(model.predict(X)) == {-1, 1}
 
 
-def test_kernels_that_are_none():
+def test_matrices_that_are_not_kernels_are_refused():
     gram = X @ X.T
     with pytest.raises(ValueError, match="must be square"):
         EllipsoidalSVC(kernel="precomputed").fit(gram[:, :5], NOISY)
@@ -213,7 +213,7 @@ def test_kernels_that_are_none():
 
 
 @pytest.mark.parametrize("solver", ["smo", "block", "features"])
-def test_iteration_limit_is_told(solver):
+def test_reaching_the_iteration_limit_gives_a_warning(solver):
     with pytest.warns(ConvergenceWarning, match="max_iter=1 passes left a duality gap"):
         model = EllipsoidalSVC(kernel="linear", nu=0.01, solver=solver, max_iter=1, tol=1e-9).fit(X, NOISY)
     assert model.duality_gap_ > 0
@@ -225,7 +225,7 @@ def test_what_rounding_leaves_is_not_blamed_on_the_passes():
     assert model.n_iter_ < 5000
 
 
-def test_degenerate_nu_is_told():
+def test_degenerate_nu_gives_a_warning():
     with pytest.warns(UserWarning, match="reduce nu"):
         EllipsoidalSVC(gamma=0.5, nu=100.0).fit(X[:40], np.r_[1, 1, 1, -np.ones(37)])
 

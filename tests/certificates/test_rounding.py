@@ -50,7 +50,7 @@ def test_sums_and_products_of_arrays(pairs):
     assert size.high <= 1.00001 * size.low + 1e-322
 
 
-def test_what_has_no_value_is_the_whole_line():
+def test_undefined_results_are_the_whole_line():
     for span in (Span(inf, inf) - inf, Span(0.0, 1.0) * inf, Span.exactly(float("nan")), Span(1.0, 1.0) / 0.0):
         assert span == LINE
     huge = Span.exactly(1e300) * 1e300

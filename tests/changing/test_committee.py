@@ -88,7 +88,7 @@ def above_the_best(X, y):
 
 @pytest.mark.parametrize("name", ["sea", "rotating", "abrupt", "abrupt-noise"])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_nobody_need_know_the_best_member(name, seed):
+def test_the_committee_is_nearly_as_good_as_its_best_member(name, seed):
     assert above_the_best(*datasets.stream(name, seed=seed))[1] < 0.003
 
 

@@ -76,7 +76,7 @@ def test_the_share_of_misses_is_as_near_as_the_theorem_says_whatever_comes(odd, 
 
 
 @pytest.mark.interpreted
-def test_an_enemy_who_knows_the_threshold_gets_no_more_misses():
+def test_an_adversary_who_knows_the_threshold_cannot_exceed_the_bound():
     conformity = Conformity(0.1, 0.02, 50)
     for _ in range(2000):
         threshold = conformity.threshold
@@ -149,7 +149,7 @@ def test_intervals_of_a_regressor(scaled):
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("size", [1.0, 1e9])
-def test_a_hit_is_a_number_between_the_ends_that_were_told(size):
+def test_a_number_counts_as_covered_if_it_lies_in_the_returned_interval(size):
     """Numbers whose distance from the prediction, added to it again, is rounded to less than they are."""
     rng = np.random.default_rng(0)
     regressor = PassiveAggressiveRegressor(tube=size, C=1e6, fit_intercept=False)
@@ -242,7 +242,7 @@ def test_forged_files_are_refused(tmp_path):
 
 
 @pytest.mark.interpreted
-def test_who_asks_for_probabilities_is_sent_to_a_model_that_has_them():
+def test_an_error_about_probabilities_names_a_model_that_has_them():
     X, y = drifting(20)
     for learner, advice in ((MIRA(), r"Calibrated\(MIRA\("), (Scaled(MIRA()), r"Calibrated\(Scaled\(")):
         with pytest.raises(AttributeError, match=advice):

@@ -13,7 +13,7 @@ from ellipsoid import CELLIP, MIRA, Committee, EmptyVersionSpace, PassiveAggress
 from .conftest import drifting, known
 
 
-def test_of_several_members_that_fail_the_first_is_told(monkeypatch):
+def test_of_several_failing_members_the_first_is_reported(monkeypatch):
     X, y = drifting(300)
     model = Committee([PassiveAggressive(C=C) for C in (0.1, 0.2, 0.3, 0.4)])
     monkeypatch.setattr("ellipsoid.estimators.wrappers.council.ROW_EFFORT", 1e9)

@@ -121,7 +121,7 @@ def test_a_learner_that_is_always_right_gets_all_that_is_not_shared():
     assert mixture.weights[0] == pytest.approx(1.0 - 0.01 * 2 / 3, abs=1e-12)
 
 
-def test_a_row_that_nobody_can_be_wrong_about_costs_nothing():
+def test_a_row_with_the_only_known_label_costs_no_member_anything():
     mixture, tally = Mixture(2, 1e-3, 0.25), np.zeros(SIZE)
     told, _ = mixture.learn(np.ones((2, 3, 1)), np.zeros(3, dtype=np.int64), 1, NO_WEIGHTS, tally)
     assert told.tolist() == [0, 0, 0]

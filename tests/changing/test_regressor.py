@@ -317,7 +317,7 @@ def test_single_examples_behind_a_scaler_are_predicted_as_numbers():
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("y", [[1.0 + 1.0j], np.array(["2001-02-03"], dtype="datetime64[D]"), np.array([3], "m8[s]")])
-def test_what_is_no_real_number_is_refused(y):
+def test_values_that_are_not_real_numbers_are_refused(y):
     with pytest.raises(ValueError, match="not a type of real numbers"):
         PassiveAggressiveRegressor().partial_fit([[1.0]], y)
 

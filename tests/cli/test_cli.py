@@ -313,7 +313,7 @@ def test_labels_announced_with_a_saved_model_are_the_last(tmp_path):
     assert "3, which is not in --classes [1, 2]" in run(*again, code=1).stderr
 
 
-def test_whether_csv_text_has_a_header_is_said_and_can_be_told(tmp_path):
+def test_the_header_of_csv_text_is_described_and_can_be_given(tmp_path):
     """Where a column holds words, a first row looks like a header."""
     path = tmp_path / "a.csv"
     path.write_text("red,2,u\nblue,4,v\nred,1,u\n")
@@ -341,7 +341,7 @@ def test_numbers_and_sizes_beyond_reach_are_one_line(tmp_path, monkeypatch):
     assert raised(OverflowError("math range error")) == "Error: a number is too large or too small: math range error\n"
 
 
-def test_warnings_are_lines_and_each_is_said_once(tmp_path, monkeypatch):
+def test_warnings_are_lines_and_each_is_printed_once(tmp_path, monkeypatch):
     def head(name):
         for _ in range(2):
             warnings.warn("the moon is full", RuntimeWarning, stacklevel=1)

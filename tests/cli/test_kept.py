@@ -52,7 +52,7 @@ def test_columns_of_tables_are_told_apart_by_their_names(tables):
     assert run("predict", model, tables / "nameless.csv").stdout == expected
 
 
-def test_text_without_labels_is_predicted_where_that_is_said(tmp_path):
+def test_text_without_labels_is_predicted_with_no_label(tmp_path):
     for name, lines in (("a.vw", "1 |a x\n2 |a y\n" * 5), ("bare.vw", "|a x\n|a y\n"), ("b.jsonl", '{"x": 1}\n')):
         (tmp_path / name).write_text(lines)
     model = tmp_path / "m"

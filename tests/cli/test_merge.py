@@ -128,7 +128,7 @@ def test_regression_over_shards_needs_no_model(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [LostWorkers, NoWorkers])
-def test_workers_that_are_gone_are_told_in_one_line(kind, halves, monkeypatch):
+def test_lost_workers_are_reported_in_one_line(kind, halves, monkeypatch):
     def lost(*args, **options):
         error = kind("no worker came back")
         error.add_note("run.ckpt holds the model after the rounds before it")

@@ -62,7 +62,7 @@ def test_a_module_in_a_package_that_waits_is_run_once_and_after_it(outside, stat
     assert outside(code, "packed") == [*said.split(), "True", f"{statement.split()[1]}", "True"]
 
 
-def test_what_is_missing_is_missed_at_once(outside):
+def test_a_missing_module_fails_at_once(outside):
     code = """
         try:
             import absent

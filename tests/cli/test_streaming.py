@@ -227,7 +227,7 @@ def test_a_file_that_is_not_there_is_noticed_before_the_first_row(svm, words, na
     assert "broken.svm" not in result
 
 
-def test_learning_the_same_files_once_more_is_said(svm):
+def test_learning_the_same_files_again_prints_a_note(svm):
     """A kill may have come after the last save, and the command been repeated."""
     first, m = svm / "first.svm", svm / "m"
     assert run("learn", first, *OPTIONS, "--save", m).stderr == ""
@@ -355,7 +355,7 @@ def test_commands_for_long_files_do_without_pandas_and_what_else_they_never_use(
 
 
 @pytest.mark.parametrize("closed", [1, 2])
-def test_a_command_works_also_where_nobody_listens(svm, closed):
+def test_a_command_works_with_closed_standard_streams(svm, closed):
     """As a daemon may start it; files that are opened next must not be taken for the terminal."""
     arguments = ["learn", str(svm / "all.svm"), "--model", "MIRA", "--save", str(svm / "m")]
     command = shlex.join([*COMMAND, *arguments])

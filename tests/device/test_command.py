@@ -125,7 +125,7 @@ class Full:
         ((*RBF, "--workers", 2), 2, "--device is not for a run over shards"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(arguments, code, told, monkeypatch):
+def test_impossible_devices_are_refused_with_one_sentence(arguments, code, told, monkeypatch):
     monkeypatch.setattr(device, "find_spec", lambda name: None)
     assert told in run("learn", "digits", *arguments, "--device", "cuda", code=code).stderr
 

@@ -48,7 +48,7 @@ def test_seeds_differ_and_rows_of_one_digit_differ():
     assert np.abs(same[0] - same[1]).max() > 1.0
 
 
-def test_pixels_move_as_far_as_is_said():
+def test_pixels_move_as_far_as_documented():
     """A displacement field of 0.6 pixels and maps about the centre: measured on the maps themselves."""
     affine, amplitudes = deformed.deformations(np, 0, np.arange(4000))
     waves = deformed.smoothing_waves()
@@ -111,7 +111,7 @@ class TestByName:
         digits = datasets.stream("mnist-deformed", rows=60)
         assert prequential(Perceptron(), digits, classes=range(10)).rows == 60
 
-    def test_it_has_a_million_rows_where_nobody_says(self):
+    def test_it_has_a_million_rows_by_default(self):
         assert open_stream("mnist-deformed").n_rows == 1_000_000
 
     def test_rows_are_made_where_they_are_wanted(self, monkeypatch):
@@ -122,7 +122,7 @@ class TestByName:
             datasets.stream("mnist-deformed", device="gpu")
 
 
-def test_what_is_no_such_stream_is_said():
+def test_unsuitable_names_and_options_of_streams_are_refused():
     with pytest.raises(ValueError, match="only 'mnist-deformed' can be made on a device"):
         datasets.stream("sea", device="cpu")
     with pytest.raises(ValueError, match="too long to load"):

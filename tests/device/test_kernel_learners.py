@@ -247,7 +247,7 @@ def test_a_large_shape_is_kept_on_the_device_and_certifies_the_same(start, on_de
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("kind", [IELLIP, AROW, SecondOrderPerceptron])
-def test_what_cannot_be_is_said_of_learners_with_a_shape(kind, monkeypatch):
+def test_impossible_devices_are_refused_by_learners_with_a_shape(kind, monkeypatch):
     with pytest.raises(ValueError, match="device must be one of"):
         kind(device="gpu", **RBF).partial_fit(X[:5], y[:5])
     monkeypatch.setattr(device, "find_spec", lambda name: None)
@@ -275,7 +275,7 @@ def test_what_cannot_be_is_said_of_learners_with_a_shape(kind, monkeypatch):
         ({"device": "cuda", "kernel": "rbf", "precision": "half"}, "precision must be one of"),
     ],
 )
-def test_what_cannot_be_is_said(parameters, told, monkeypatch):
+def test_impossible_devices_are_refused(parameters, told, monkeypatch):
     put_numpy_in_place(monkeypatch)
     with pytest.raises(ValueError, match=told):
         MIRA(**parameters).partial_fit(X[:5], y[:5])

@@ -40,7 +40,7 @@ def test_scores_on_the_device_are_those_of_the_same_model():
 
 
 @pytest.mark.parametrize("parameters", [{"kernel": "linear"}, {"solver": "features"}, {"formulation": "exact"}])
-def test_what_cannot_be_is_said(parameters):
+def test_impossible_devices_are_refused(parameters):
     with pytest.raises(ValueError, match='device="cuda" is for kernel'):
         EllipsoidalSVC(device="cuda", **parameters).fit(X, y)
 

@@ -194,7 +194,7 @@ def test_all_blocks_together_say_what_features_count_from(stream, tmp_path, zero
     np.testing.assert_allclose(model.coef_, alone.coef_)
 
 
-def test_told_labels_and_width_spare_the_survey(small, stream, monkeypatch):
+def test_given_labels_and_width_make_the_survey_unnecessary(small, stream, monkeypatch):
     def surveyed(*args):
         raise AssertionError("nobody asked for a survey")
 

@@ -30,7 +30,7 @@ def test_arrays_of_a_shard_use_the_same_pages_again(monkeypatch):
     assert kept < 0.5 * given_back
 
 
-def test_nothing_is_changed_where_nobody_asked_for_it(monkeypatch):
+def test_nothing_is_changed_by_default(monkeypatch):
     monkeypatch.delenv(SETTING, raising=False)
     monkeypatch.setattr(ctypes, "CDLL", lambda name: pytest.fail("the C library was asked"))
     with kept_memory():

@@ -13,7 +13,7 @@ def nothing_kept(monkeypatch):
     monkeypatch.setattr(parcel, "_last", {})
 
 
-def test_what_is_in_a_parcel_is_handed_to_the_task(tmp_path):
+def test_the_contents_of_a_parcel_are_passed_to_the_task(tmp_path):
     sent = wrap({"weights": np.arange(5.0)}, tmp_path, "round-1")
     function, args = with_parcels(lambda model, factor: factor * model["weights"].sum(), (sent, 3.0))
     assert function is opening

@@ -34,7 +34,7 @@ def test_tasks_whose_process_was_killed_are_run_again(tmp_path):
     engine.close()
 
 
-def test_what_is_broken_off_is_not_waited_for():
+def test_interrupted_tasks_are_not_waited_for():
     """Python waits for the tasks of a pool before it exits: for hours, after Ctrl-C in the middle of a round."""
     engine, other = Loky(2), Loky(2)
     assert other.result(other.submit(pow, 2, 3, key="power")) == 8
@@ -70,7 +70,7 @@ def test_a_pool_is_ended_whatever_its_processes_have_taken(pause):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system kills otherwise")
-def test_processes_end_with_who_started_them(tmp_path):
+def test_worker_processes_end_with_their_parent(tmp_path):
     """Killed, it cannot end them; they would hold their memory for ten minutes, and learn a shard for nobody."""
     program = """
 import os

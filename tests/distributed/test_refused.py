@@ -67,14 +67,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_is_refused_by_a_sentence(case, small):
+def test_impossible_runs_are_refused_with_a_sentence(case, small):
     learner, options, sentence = REFUSED[case]
     with pytest.raises(ValueError, match=sentence):
         distributed.fit(learner, small, **{**cut, **options})
 
 
 @pytest.mark.parametrize("learner", [Committee(), Conformal(MIRA()), Calibrated(MIRA()), Scaled(MIRA())], ids=repr)
-def test_what_is_no_single_learner_is_not_compared(learner, small):
+def test_wrappers_are_refused_by_compare(learner, small):
     with pytest.raises(ValueError, match=f"single learners, not a {type(learner).__name__}: give the learners"):
         distributed.compare({"plain": MIRA(), "wrapped": learner}, small, client="here")
     with pytest.raises(ValueError, match="leave dicts='keep' out"):
@@ -83,7 +83,7 @@ def test_what_is_no_single_learner_is_not_compared(learner, small):
         distributed.compare({"plain": MIRA()}, small, client="here", passes=0)
 
 
-def test_what_is_refused_starts_nobody(small, monkeypatch):
+def test_a_refused_run_starts_no_engine(small, monkeypatch):
     """Processes take seconds to start, and would wait for a run that never comes."""
     for module in (fitting, comparing):
         monkeypatch.setattr(module, "engine_of", lambda *_: pytest.fail("an engine was started"))

@@ -95,7 +95,7 @@ def test_a_label_may_stand_elsewhere(stream, tmp_path):
     assert np.array_equal(np.concatenate([chunk.y for chunk in chunks]), np.tile(stream[1], 2))
 
 
-def test_a_table_without_its_label_is_predicted_if_that_is_said(stream, tmp_path):
+def test_a_table_without_labels_is_predicted_with_no_label(stream, tmp_path):
     X, y = stream
     model = distributed.fit(MIRA(), _write(tmp_path / "rows.csv", "abcdy", X, y), rounds=1, client="here")
     bare = _write(tmp_path / "bare.csv", "abcd", X, y)

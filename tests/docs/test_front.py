@@ -31,7 +31,7 @@ def test_table_of_speeds_is_that_of_the_results():
     assert between.split("\n") == ["", "", *speed.table(), "", ""]
 
 
-def test_speeds_told_in_words_are_those_of_the_results():
+def test_speeds_in_the_text_agree_with_the_results():
     speed = script("docs/figures/speed.py")
     results = speed.ROOT / "benchmarks" / "results"
     river = speed.case(results, "single", "learn-one")

@@ -95,7 +95,7 @@ def test_reading_changes_nothing():
     assert model.coef_.tobytes() == other.coef_.tobytes()
 
 
-def test_a_wider_row_and_a_third_label_while_something_is_owed(dense):
+def test_a_wider_row_and_a_third_label_meet_deferred_updates(dense):
     X, y = stream(calm=0)
     wide = np.hstack([X, np.zeros((len(y), 10))])
     model = IELLIP(**PARAMETERS, fit_intercept=False).partial_fit(X, y)
@@ -112,13 +112,13 @@ def test_a_wider_row_and_a_third_label_while_something_is_owed(dense):
     np.testing.assert_allclose(scores[:, 1] - scores[:, 0], score, rtol=0, atol=1e-12)
 
 
-def test_a_file_that_owes_what_it_does_not_hold_is_refused():
+def test_a_file_with_incomplete_deferred_updates_is_refused():
     X, y = stream(calm=0)
     table = IELLIP(**PARAMETERS).partial_fit(X, y, classes=[0, 1])._core.table
     arrays = table.state(1)
     table.check(arrays, "column")
     without = {name: array for name, array in arrays.items() if name != "form_debt"}
-    with pytest.raises(ValueError, match="owe"):
+    with pytest.raises(ValueError, match="its deferred updates are incomplete"):
         table.check(without, "column")
     arrays["form_debt"] = arrays["form_debt"][:, :-1]
     with pytest.raises(ValueError, match="debt"):

@@ -83,7 +83,7 @@ def test_binary_chunks_and_files_in_every_form(form, state, tmp_path, plain):
 
 
 @pytest.mark.parametrize("form", ["column", "gram"])
-def test_a_form_that_has_given_way_to_products_can_be_saved(form, state, tmp_path, plain):
+def test_a_form_that_was_replaced_by_products_can_be_saved(form, state, tmp_path, plain):
     """Little is kept of a direction here: digits would be lost, and products take over, whatever was asked for."""
     X, y = stream(classes=2)
     model = IELLIP(c=0.9, b=0.9, shape=form).partial_fit(X, y, classes=[0, 1])

@@ -223,7 +223,7 @@ def test_rules_of_other_programs_share_the_cache_in_peace(copied):
     assert not list(cache.rglob("*.nbi"))
 
 
-def test_a_file_that_lost_its_content_counts_as_none(tmp_path):
+def test_a_file_that_lost_its_content_counts_as_missing(tmp_path):
     """A machine that crashes may leave a file of its full length or none, and nothing in it."""
     files = caching.Files(tmp_path / "function")
     files.save("key", [1, 2])
@@ -240,7 +240,7 @@ def test_a_file_that_lost_its_content_counts_as_none(tmp_path):
     assert files.load("key") is None
 
 
-def test_where_nothing_can_be_kept_everything_works_and_that_is_said(monkeypatch):
+def test_without_a_writable_cache_there_is_a_warning_and_everything_works(monkeypatch):
     def nowhere(*args):
         raise RuntimeError("no locator available")
 
@@ -251,7 +251,7 @@ def test_where_nothing_can_be_kept_everything_works_and_that_is_said(monkeypatch
     assert keeping.call(successor, 2) == 3
 
 
-def test_on_a_full_disk_everything_works_and_that_is_said(monkeypatch, tmp_path):
+def test_a_full_disk_gives_a_warning_and_everything_works(monkeypatch, tmp_path):
     def full(*args):
         raise OSError(28, "No space left on device")
 

@@ -132,7 +132,7 @@ compile_server.serve()
 """
 
 
-def test_a_process_ends_with_whoever_asked_also_while_it_compiles(serving):
+def test_the_compile_server_ends_with_its_parent_even_while_it_compiles(serving):
     """A command that is killed leaves nothing behind that runs on."""
     _, _, program = serving
     program(BUSY.format(module=__name__))

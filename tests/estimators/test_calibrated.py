@@ -287,7 +287,7 @@ def test_a_forged_calibration_is_refused(blobs, tmp_path):
 
 
 @pytest.mark.parametrize("model", [*(learner() for learner in LEARNERS.values()), Scaled(MIRA())], ids=repr)
-def test_a_learner_has_no_probabilities_and_says_who_has(model):
+def test_an_error_about_probabilities_names_the_wrapper_that_has_them(model):
     for name in ("predict_proba", "predict_log_proba", "predict_proba_one"):
         assert not hasattr(model, name)
         with pytest.raises(AttributeError, match=rf"Calibrated\({type(model).__name__}\(\.\.\.\)\)"):

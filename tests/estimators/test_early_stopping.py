@@ -141,6 +141,6 @@ def test_numbers_are_learned_until_they_are_met_no_better(kind, blobs):
     assert model.score(rows, y) > 0.9
 
 
-def test_a_fit_that_ends_with_a_certificate_needs_none(blobs):
+def test_early_stopping_is_refused_by_fits_that_end_with_a_certificate(blobs):
     with pytest.raises(ValueError, match="fit stops by its own certificate"):
         OnlineEllipsoidalSVC(early_stopping=True).fit(*blobs)

@@ -187,7 +187,7 @@ def test_kinds_of_labels_come_back(labels, blobs, tmp_path):
 
 
 @pytest.mark.interpreted
-def test_what_cannot_be_written_is_said_and_leaves_no_file(blobs, tmp_path):
+def test_a_failed_write_is_reported_and_leaves_no_file(blobs, tmp_path):
     """A kernel that is a function is all that can be learned with and not be saved."""
     X, y = blobs
     model = Perceptron(kernel=lambda a, b: a @ b.T).partial_fit(X[:20], y[:20])

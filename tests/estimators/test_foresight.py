@@ -233,7 +233,7 @@ PAIR = [PassiveAggressive(C=0.1), RBF]
     ],
     ids=lambda learner: " ".join(str(learner).split())[:70],
 )
-def test_names_that_come_in_mid_call_are_left_out_of_what_is_said_before(learner):
+def test_new_names_in_a_call_do_not_change_its_earlier_predictions(learner):
     """Wherever the stream is cut, a row is judged by what ``predict`` says of it: also by who weighs or calibrates."""
     for seed in range(6):
         rows, y = growing_rows(np.random.default_rng(seed))
@@ -260,7 +260,7 @@ def test_names_that_come_in_mid_call_are_left_out_of_what_is_said_before(learner
     ids=lambda learner: " ".join(str(learner).split())[:70],
 )
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-def test_who_watches_a_learner_sees_a_row_without_the_features_that_it_brings(learner, form):
+def test_an_observer_sees_a_row_without_its_new_features(learner, form):
     """Its length over all of them, or the weights that entropies give to new ones, would judge what nobody said."""
     rng = np.random.default_rng(3)
     for _ in range(8):

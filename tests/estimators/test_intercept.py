@@ -67,7 +67,7 @@ def test_the_constant_is_a_feature_of_that_size(model, rows, blobs, plain, tmp_p
     assert load(tmp_path / "scaled.model").decision_function(rows(X)).tolist() == scores.tolist()
 
 
-def test_it_must_be_positive():
+def test_intercept_scaling_must_be_positive():
     with pytest.raises(ValueError, match="intercept_scaling must be positive"):
         PassiveAggressive(intercept_scaling=0.0).partial_fit([[1.0]], [1])
 

@@ -347,7 +347,7 @@ def test_what_a_command_has_written_is_a_model_of_the_rows_it_says(tmp_path):
     assert all(written.arrays[name].tobytes() == array.tobytes() for name, array in arrays.items())
 
 
-def test_who_watches_a_call_is_no_part_of_a_copy():
+def test_an_observer_of_a_call_is_not_copied_with_the_learner():
     """An observer that an interrupt has left behind knows the learner, and a copy of it would have no end."""
     model = Perceptron().partial_fit(X, TWO)
     model._core.observer = lambda *_: model

@@ -147,7 +147,7 @@ def test_labels_of_few_bits_are_taken_without_a_warning():
 
 
 @pytest.mark.interpreted
-def test_a_sparse_y_is_told_to_be_made_dense():
+def test_a_sparse_y_is_refused_with_advice():
     for y in (sp.csr_array(np.stack([Y, 1 - Y], axis=1)), sp.coo_array(Y)):
         for model in (MIRA(), EllipsoidalSVC(), PassiveAggressiveRegressor(), Conformal(MIRA())):
             with pytest.raises(ValueError, match=r"y is sparse.*y\.toarray\(\)"):

@@ -359,7 +359,7 @@ def test_parameters_out_of_range(parameters, sentence):
         OnlineEllipsoidalSVC(**parameters).fit(X, y)
 
 
-def test_too_wide_is_told():
+def test_rows_that_are_too_wide_are_refused():
     with pytest.raises(ValueError, match="at most 3999 features"):
         OnlineEllipsoidalSVC().partial_fit(sparse.csr_array((2, 5000)), [0, 1])
 

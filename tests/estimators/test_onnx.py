@@ -100,7 +100,7 @@ def test_one_label_and_no_scores_but_zero(tmp_path):
     assert run(model, np.ones((2, 2)), tmp_path)[0].tolist() == model.predict(np.ones((2, 2))).tolist()
 
 
-def test_what_cannot_be_exported_is_said(blobs, tmp_path, monkeypatch):
+def test_models_that_cannot_be_exported_are_refused(blobs, tmp_path, monkeypatch):
     X, y = blobs
     with pytest.raises(ValueError, match="only linear models"):
         export_onnx(IELLIP(kernel="rbf").partial_fit(X, y % 2), tmp_path / "m.onnx")

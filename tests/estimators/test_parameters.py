@@ -216,8 +216,8 @@ def test_equal_scores_mean_the_first_label_everywhere(name, labels, monkeypatch)
     assert model.predict(X).tolist() == [model.classes_[0]] * 4
 
 
-def test_old_names_are_taken_and_the_new_ones_told():
-    with pytest.warns(DeprecationWarning, match="Perceptron: write multiclass='proportional'"):
+def test_old_names_are_accepted_with_a_warning_that_gives_the_new_ones():
+    with pytest.warns(DeprecationWarning, match="Perceptron: use multiclass='proportional'"):
         model = Perceptron(update="prop")
     assert model.multiclass == "proportional"
     assert clone(model).get_params() == model.get_params()

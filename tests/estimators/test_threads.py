@@ -85,7 +85,7 @@ def test_a_call_within_a_call_and_an_error_leave_the_model_free():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
-def test_a_forked_process_waits_for_nobody():
+def test_a_forked_process_does_not_wait_for_threads_of_its_parent():
     model = PassiveAggressive().partial_fit([[1.0], [2.0]], [0, 1])
     learning[id(model)] = -1  # some thread that will not be there
     try:

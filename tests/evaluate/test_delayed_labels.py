@@ -93,7 +93,7 @@ def test_a_log_hears_of_every_stop_and_of_the_end():
     assert heard[0][1]["rows"] == 256
 
 
-def test_a_metric_is_told_every_prediction():
+def test_a_metric_gets_every_prediction():
     class Count:
         def __init__(self):
             self.right = self.rows = 0

@@ -151,7 +151,7 @@ def test_a_run_goes_on_from_what_the_model_knows(parrot):
     assert (again.rows, again.errors, again.mistakes, again.updates) == (2, 1, 1, 1)
 
 
-def test_progress_is_told_after_each_chunk(parrot):
+def test_progress_is_reported_after_each_chunk(parrot):
     calls = []
     prequential(parrot(), (np.zeros((5, 1)), np.zeros(5)), chunk_size=2, progress=lambda *told: calls.append(told))
     assert calls == [(2, 5), (4, 5), (5, 5)]

@@ -99,7 +99,7 @@ def scaled(learner, rows=X):
     ],
     ids=["later", "nothing", "other"],
 )
-def test_a_start_that_nobody_began_with_is_refused(models, start, sentence, weights):
+def test_a_start_that_no_model_began_with_is_refused(models, start, sentence, weights):
     """Mistakes would be negative, and so would weights: no bound would hold."""
     with pytest.raises(ValueError, match=sentence):
         merge([fitted(deepcopy(model)) for model in models], start=start, weights=weights)

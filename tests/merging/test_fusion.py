@@ -35,7 +35,7 @@ def test_points_of_all_ellipsoids_are_in_the_fused_one_for_every_weight(seed, di
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_called_empty_has_no_classifier(seed):
+def test_an_intersection_reported_as_empty_has_no_classifier(seed):
     """Two shards with different truths: where fusion refutes them, a linear program finds nothing either."""
     rng = np.random.default_rng(seed)
     spaces, rows = [], []

@@ -41,7 +41,7 @@ def test_a_failure_on_another_thread_is_not_lost():
         together(job, 2, 2.0 * WORTHWHILE)
 
 
-def test_who_helps_asks_for_no_further_help():
+def test_a_helper_thread_starts_no_further_helpers():
     """With one helper it would wait for itself."""
     allowed = []
 
@@ -92,7 +92,7 @@ def test_the_last_to_leave_gives_blas_its_threads_back(holder):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("own", [False, True])
-def test_a_forked_process_is_held_by_who_forked_alone(own, holder):
+def test_a_forked_process_keeps_only_the_thread_limit_of_the_thread_that_forked(own, holder):
     other, came, go = holder
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()

@@ -68,7 +68,7 @@ def test_two_counts_of_a_tie_are_allowed_where_rounding_decides():
     assert verdicts[3].startswith("Max: 5 of 10")
 
 
-def test_a_row_of_another_setting_is_called_so():
+def test_a_printed_row_from_another_setting_is_marked():
     rows = {**printed.MNIST, "Prop": printed.MNIST["Prop"]._replace(counts=(2772, 3348, 3528))}
     verdicts = named("crammer2003-table3").report(results("MNIST", rows)).verdicts
     assert verdicts[0].startswith("27 of 30 printed numbers")

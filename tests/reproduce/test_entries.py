@@ -163,7 +163,7 @@ def test_an_interruption_says_how_to_go_on(monkeypatch, tmp_path):
 
 
 @pytest.mark.filterwarnings("always")
-def test_warnings_are_told_once_and_without_code(monkeypatch, tmp_path):
+def test_warnings_are_printed_once_and_without_code(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     entry = named("momma2010-table2")
 

@@ -206,7 +206,7 @@ def test_no_cut_changes_a_bit_and_files_go_on(model, sets, tmp_path):
     [ROMMA(), ALMA(), Winnow(), EllipsoidClassifier(), OnlineEllipsoidalSVC(), Perceptron(multiclass="ovr"),
      QuasiAdditive(multiclass="ovr"), QuasiAdditive(link="entropy")], ids=repr,
 )  # fmt: skip
-def test_who_cannot_rank_says_so(model, sets):
+def test_learners_without_label_sets_refuse_them_with_an_error(model, sets):
     X, Y, _ = sets
     for learn in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match=r"y must be 1-D.*takes no label sets"):

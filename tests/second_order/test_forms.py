@@ -90,7 +90,7 @@ def test_inverse_of_arow_sums_squares(classes):
 # CW variance has no parameter that makes good for a scale.
 @pytest.mark.parametrize("name", [name for name in FULL if name != "CW variance"])
 @pytest.mark.parametrize("shape", ["dense", "diagonal"])
-def test_what_a_scale_of_the_rows_does(name, shape):
+def test_scaling_the_rows_scales_the_parameters(name, shape):
     # Rows times k: r times k^2, C as the scale table says, weights over k; bits where k is a power of two.
     X, y = noisy(np.random.default_rng(5), rows=60)
     k = 4.0

@@ -79,7 +79,7 @@ def test_no_neighbour_is_better(name):
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("margin", [-30.0, -1.0, 0.0, 0.1, 0.9])
 @pytest.mark.parametrize("variance", [1e-3, 0.04, 1.0, 25.0])
-def test_what_every_step_does(name, margin, variance):
+def test_every_step_meets_its_conditions(name, margin, variance):
     alpha, kappa, left, state = step(RULES[name], margin, variance)
     if alpha == 0.0:
         assert margin >= min(1.0, PHI * min(variance, sqrt(variance)))

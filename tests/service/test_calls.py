@@ -153,7 +153,7 @@ def test_a_batch_may_be_learned_in_part(shared, model):
     assert journal(shared, model) == 3
 
 
-def test_what_the_learner_passes_over_is_told_of_a_batch_in_part_too(shared):
+def test_examples_that_the_learner_skips_are_reported_for_partial_batches_too(shared):
     """Winnow learns two labels, which no check before it knows."""
     path = "/v1/models/two-labels"
     shared.call("PUT", path, {"learner": "Winnow"})
@@ -303,7 +303,7 @@ def test_learning_and_predicting_from_many_threads(shared, model):
     assert shared.call("GET", model)[1]["t"] == 80
 
 
-def test_what_is_asked_of_every_service(shared, model):
+def test_every_service_answers_the_common_calls(shared, model):
     assert shared.call("GET", "/healthz")[1]["status"] == "alive"
     assert shared.call("GET", "/v1/models")[1]["models"].count(model.split("/")[-1]) == 1
     assert "openapi" in shared.call("GET", "/")[1]["links"]

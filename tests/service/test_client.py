@@ -77,7 +77,7 @@ def test_a_challenger_learns_the_stream_and_is_promoted(client):
     assert client.model("held").predict(X) == local.predict(X).tolist()
 
 
-def test_nobody_there_is_told_after_some_patience():
+def test_an_unreachable_service_is_reported_after_the_patience():
     with (
         Client("http://127.0.0.1:9", patience=0.2) as client,
         pytest.raises(ConnectionError, match="cannot be reached"),
@@ -146,7 +146,7 @@ def test_numbers_are_those_of_numpy_too_and_must_be_finite(client):
     assert client.show("plain")["t"] == 2
 
 
-def test_an_answer_from_elsewhere_is_told_as_one():
+def test_a_redirect_is_reported_with_its_address():
     moved = httpx.MockTransport(lambda request: httpx.Response(301, headers={"location": "https://there/"}))
     with Client("http://here") as client:
         client._http._transport = moved
@@ -159,7 +159,7 @@ def test_a_key_of_no_model_is_not_just_missing(client):
         client.has_key("monkey", "k")
 
 
-def test_an_address_that_is_none_is_told_at_once():
+def test_an_invalid_address_is_reported_at_once():
     with Client("localhost:8000") as client, pytest.raises(ValueError, match="http://"):
         client.models()
 
@@ -178,7 +178,7 @@ def test_a_file_is_sent_once(shared, client, tmp_path):
     assert client.show("sent")["t"] == 45
 
 
-def test_a_batch_is_as_long_as_it_is_told_to_be(shared, client, tmp_path):
+def test_a_batch_has_the_given_length(shared, client, tmp_path):
     client.make("long", "PassiveAggressive")
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in examples(1500)))
@@ -272,7 +272,7 @@ def test_a_replay_writes_nothing_into_the_store(shared, client, tmp_path):
     )
 
 
-def test_what_is_missing_is_told_with_what_to_install():
+def test_a_missing_package_is_reported_with_the_command_to_install_it():
     """In a process in which the packages cannot be imported, as where the extra was not installed."""
     program = """
 import sys

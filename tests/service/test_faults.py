@@ -184,13 +184,13 @@ def test_a_backup_of_a_running_service_is_a_store(tmp_path):
         assert stands(server) == before
 
 
-def test_a_journal_that_cannot_be_opened_is_told(tmp_path):
+def test_a_journal_that_cannot_be_opened_is_reported(tmp_path):
     (tmp_path / "store" / "journal.sqlite").mkdir(parents=True)
     with pytest.raises(OSError, match="cannot be opened"):
         Store(tmp_path / "store")
 
 
-def test_what_cannot_be_served_by_tls_is_a_wrong_option(tmp_path):
+def test_unusable_tls_files_are_refused_as_wrong_options(tmp_path):
     path = tmp_path / "some.pem"
     path.write_text("no certificate\n")
     both = ["--tls-key", str(path), "--tls-certificate", str(path)]
@@ -360,7 +360,7 @@ def test_two_services_do_not_share_a_store(tmp_path):
         assert "in use" in server.log()
 
 
-def test_a_taken_port_is_told_before_anything_is_made(tmp_path):
+def test_a_taken_port_is_reported_before_anything_is_made(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         answer = CliRunner().invoke(main, ["serve", str(tmp_path / "store"), "--port", str(port)])

@@ -61,7 +61,7 @@ def test_roles_are_steps_of_a_ladder(guarded):
     "header",
     [None, "Bearer", "Bearer nobody.abc", "Basic YTpi", "Bearer " + "a" * 500, "Bearer admin.", "Bearer \xff\xfe"],
 )
-def test_without_a_token_nothing_is_told(guarded, header):
+def test_without_a_token_nothing_is_revealed(guarded, header):
     status, answer = guarded.call("GET", PATH, headers={} if header is None else {"authorization": header})
     assert (status, sorted(answer)) == (401, ["detail", "status", "title"])
     assert guarded.call("GET", "/healthz")[0] == 200
@@ -129,7 +129,7 @@ def test_a_token_is_not_checked_anew_for_the_sake_of_others(tmp_path):
     assert tokens.known(old) is None
 
 
-def test_tokens_that_cannot_be_read_let_nobody_in_and_are_read_again(guarded):
+def test_an_unreadable_file_of_tokens_refuses_every_caller_and_is_read_again(guarded):
     path = guarded.folder.parent / "tokens"
     whole = path.read_text()
     path.write_text(whole + "half a line")
@@ -190,7 +190,7 @@ def test_a_page_of_another_site_cannot_reach_a_service_without_tokens(shared, mo
 
 
 @pytest.mark.parametrize("behind", [b"", b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-more: "])
-def test_what_looks_like_a_request_inside_another_is_none(shared, model, behind):
+def test_text_inside_a_body_is_not_read_as_a_request(shared, model, behind):
     """A page of another site may send a text to any address; that it is refused must not make a request of its text."""
     line = json.dumps(examples(1)[0]).encode()
     head = f"POST {model}/learn HTTP/1.1\r\nhost: localhost\r\n".encode()
@@ -262,7 +262,7 @@ def test_a_long_body_is_refused(shared, model):
     assert shared.call("GET", model)[1]["journal"] == 0
 
 
-def test_a_caller_that_reads_no_answers_is_not_listened_to():
+def test_a_caller_that_does_not_read_its_answers_is_read_no_further():
     """What is not read waits here, and must not become more and more: one request at a time, and no end of them."""
     answered = []
 

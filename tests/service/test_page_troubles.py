@@ -63,7 +63,7 @@ def test_a_label_that_is_typed_is_the_one_that_is_meant(browser, quiet):
     assert sum(each["count"] for each in confusion if each["label"] == "ham") == before + 1
 
 
-def test_who_skips_many_questions_is_asked_on(browser, quiet):
+def test_questions_go_on_after_many_were_skipped(browser, quiet):
     with_questions(quiet, "skipped", 58)
     with visiting(browser, quiet) as visitor:
         page = visitor.go("questions/skipped")

@@ -28,7 +28,7 @@ def store(tmp_path):
     opened.close()
 
 
-def test_nobody_is_predicted_for_by_less_than_was_acknowledged(store, tmp_path):
+def test_no_prediction_comes_from_less_than_was_acknowledged(store, tmp_path):
     """As long as a journal is replayed, the newest snapshot is no answer."""
     learn(store, "m", examples(6))
     store.stream("m").champion.write_snapshot()

@@ -272,7 +272,7 @@ def test_what_was_sent_before_is_acknowledged_when_it_is_learned(store):
     assert best.published.t == 1
 
 
-def test_what_waits_for_the_old_champion_is_told_by_the_new(store):
+def test_requests_that_wait_for_the_old_champion_are_answered_by_the_new_one(store):
     store.make_model("m", NewModel(learner="PassiveAggressive"))
     store.make_challenger("m", "other", NewLearner(learner="Perceptron"))
     stream = store.stream("m")

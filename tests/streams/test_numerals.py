@@ -71,7 +71,7 @@ def test_every_bit_pattern_and_half_way_case_of_a_long_draw():
     "text",
     ["", "+", "-", ".", "e5", ".e5", "1e", "1e+", "--1", "+-1", "1_0", "0x1", "nan", "inf", "1,0", "1.2.3", "½", "٣"],
 )
-def test_what_is_no_numeral_is_refused(text):
+def test_words_that_are_not_numerals_are_refused(text):
     with pytest.raises(ValueError, match="line 2: the value of a feature must be a number"):
         read(b"1 1:1\n0 1:" + text.encode() + b"\n")
 

@@ -91,7 +91,7 @@ def drain(results, found):
         found.append(result)
 
 
-def test_threads_end_when_nobody_reads_on():
+def test_threads_end_when_reading_stops():
     before = threading.active_count()
     results = map_in_threads(iter(range(10**9)), lambda job, earlier: job, 3)
     assert next(results) == 0

@@ -75,7 +75,7 @@ def test_labels_that_contradict_them_are_refused(learner):
 
 @pytest.mark.parametrize("classes", [5, "ab", [], [[0, 1]], [0, 0]], ids=repr)
 @pytest.mark.parametrize("own", [[0.0, 0.0], [1.0, 1.0]], ids=["none", "all"])
-def test_what_is_no_list_of_labels_is_refused(classes, own):
+def test_invalid_lists_of_labels_are_refused(classes, own):
     with pytest.raises(ValueError, match="classes must"):
         MIRA().partial_fit(X[:2], [0, 1], classes=classes, sample_weight=own)
 
@@ -134,7 +134,7 @@ JUDGED = {
     "own", [weights, np.where(np.arange(40) % 3, 1.0, 0.0), np.zeros(40)], ids=["head", "some", "all"]
 )
 @pytest.mark.parametrize(("way", "learner"), [(way, each) for way in JUDGED for each in JUDGED[way]], ids=str)
-def test_sets_and_intervals_of_rows_of_weight_0_are_told_and_not_learned(way, learner, own):
+def test_sets_and_intervals_of_rows_of_weight_0_are_returned_but_not_learned(way, learner, own):
     """Before, a scaler learned them, and what was told had fewer rows than X."""
     model, told = clone(learner), np.empty((3, 40), dtype=object)
     whole = clone(learner)
@@ -157,7 +157,7 @@ def test_sets_and_intervals_of_rows_of_weight_0_are_told_and_not_learned(way, le
 @pytest.mark.parametrize(
     "learner", [Scaled(PassiveAggressiveRegressor()), Conformal(PassiveAggressiveRegressor())], ids=str
 )
-def test_numbers_before_all_others_are_told_as_0(learner):
+def test_predictions_before_the_first_number_are_0(learner):
     found = learner.learn_predict(X, y, sample_weight=np.zeros(40))
     assert found.dtype == np.float64
     assert not found.any()
