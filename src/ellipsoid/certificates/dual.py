@@ -183,11 +183,11 @@ def running(
                     "always: the same with every alpha times the best factor"),
         Certificate(FLOOR, least_loss(dual, comparator.size),
                     (loss.at_least(0.0) / dual.largest).high if inside and dual.largest > 0.0 else inf,
-                    "always, for every C: the bound is what the comparator itself has suffered, alpha-weighted"),
+                    "always, for every C: the bound is the comparator's own loss, weighted by alpha"),
         Certificate("average margin of the unit comparator on the updates",
                     (comparator.along.widened(dual.drift) / weight).low if directed else 0.0,
                     largest_common_margin(dual) if directed else inf,
-                    "always; no unit vector has a larger margin on all examples with alpha > 0, zero rows among them"),
+                    "always; no unit vector has a larger margin on all examples with alpha > 0, zero rows included"),
     ]  # fmt: skip
 
 
@@ -269,6 +269,6 @@ def gap_of(dual: Dual, mixed: Mixed | None, rounds: int) -> float:
 def of_all_rows(dual: Dual, mixed: Mixed, rounds: int) -> list[Certificate]:
     """The dual value over all rows of all shards, and the objective of the weights; the optimum lies between them."""
     condition = (
-        "always: the bound is |w|^2 / 2 + C times the loss of these weights on all rows, no others have less than D"
+        "always: the bound is |w|^2 / 2 + C times the loss of these weights on all rows; no weights have less than D"
     )
     return [Certificate("dual objective of all rows", dual.value.low, primal_of(mixed, rounds), condition)]

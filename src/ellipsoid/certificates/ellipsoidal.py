@@ -114,7 +114,7 @@ def margin_of_updates(
     If one of margin g* existed, E would hold a ball of radius r (g* - beta) / (1 + g*) (norms in units of R), which
     neither the volume nor the slimmest cut leaves room for.
     """
-    condition = "norms of the updates' rows at most R; infinite while the ellipsoid is too large to say"
+    condition = "norms of the updates' rows at most R; infinite while the ellipsoid is too large for a bound"
     if largest.high == 0.0:
         return Certificate("best unit margin", 0.0, inf, condition)
     # An ellipsoid that is a point was left by a cut of depth one, up to DEPTH.

@@ -119,5 +119,5 @@ def restore_mixed(record: Any, apart: NDArray[Any]) -> Mixed:
         and mixed.primal >= 0.0 and apart.shape == (tallies.SIZE,) and bool((apart[COUNTS + SUMS[:2]] >= 0.0).all())
     )  # fmt: skip
     if not sound:
-        raise ValueError("what it says of the shards that were mixed cannot be")
+        raise ValueError("its record of the mixed shards is impossible")
     return mixed

@@ -150,7 +150,7 @@ def moving_cost(cost: float, off: float, proved: bool) -> Certificate:
     cost of a move. So the number is its own bound; ``off`` is the share of it that rounding may have changed.
     """
     condition = (
-        "two labels, a whole covariance, no weights, no variance at its ceiling: no moving classifier costs less"
+        "two labels, a whole covariance, no weights, no variance at its ceiling; then no moving classifier costs less"
     )
     known = proved and off < MOST_UNCERTAIN
     name = "least cost of a moving classifier"

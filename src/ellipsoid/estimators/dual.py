@@ -279,7 +279,7 @@ class QuasiAdditive(WeightParameters, InterceptParameters, DualClassifier):
             increase = min(increase, learner.half * early)
         if tally[tallies.ZEROS] > 0.0 and rule.cap == inf:
             increase = 0.0
-        condition = "kappa(x) at most the largest one of an update; finite where that promises an increase a mistake"
+        condition = "kappa(x) at most its largest value in an update; finite if every mistake must increase the dual"
         mistakes = counted(learner)
         bound = dual.mistakes(run, fitted, mistakes, 0.0 if lowered else increase, condition)
         if fixed:
