@@ -259,7 +259,7 @@ def test_wrong_use_exits_with_2(arguments, message):
         ("bad.csv", "1,2,0\n3,oops,1\n", "line 2: 'oops' is not a number"),
         ("bad.csv", "1,2,0\n3,nan,1\n", "line 2: column 2 is missing"),
         ("bad.svm", "1 x:y\n", "line 1: a feature must be written index:value"),
-        ("bad.xyz", "1", "does not tell the format"),
+        ("bad.xyz", "1", "format cannot be detected"),
     ],
 )
 def test_bad_data_is_one_line_and_exits_with_1(tmp_path, name, text, message):

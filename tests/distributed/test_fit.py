@@ -136,7 +136,7 @@ def test_a_driver_that_stopped_goes_on_after_its_last_round(small, tmp_path, mon
     assert load(kept).rounds_ == 2
     resumed = distributed.fit(MIRA(average=True), small, shards=3, rounds=4, checkpoint=kept, resume=True, **cut)
     assert digest(resumed) == digest(whole) == digest(load(kept))
-    with pytest.raises(ValueError, match="the model after 4 rounds, and only 3 are asked for: ask for 4 or more"):
+    with pytest.raises(ValueError, match="the model after 4 rounds, but rounds is 3: give 4 or more"):
         distributed.fit(MIRA(average=True), small, shards=3, rounds=3, checkpoint=kept, resume=True, **cut)
     for change in ({"shards": 4}, {"block_bytes": 401}):
         with pytest.raises(ValueError, match="belongs to another run"):

@@ -206,7 +206,7 @@ def test_kinds_option_overrides_what_the_first_cells_show(header):
         ValueError, match="line 1: 'red' is not a number, as the first cell of column 1 of the first table"
     ):
         read(b"red,1\n", format="csv", header=False, kinds={"0": "numbers"})
-    with pytest.raises(ValueError, match="kinds must say numbers or words of a column, got 'letters' for 'a'"):
+    with pytest.raises(ValueError, match="kinds must be numbers or words for a column, got 'letters' for 'a'"):
         open_stream("digits", kinds={"a": "letters"})
 
 

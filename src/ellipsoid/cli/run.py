@@ -111,8 +111,8 @@ class LearningRun:
             parameter_of(self.model, "gamma"), str
         ):
             raise ValueError(
-                "gamma would follow the number of features, which sparse text does not tell before its end; "
-                "give it: --param gamma=0.1, say"
+                "gamma depends on the number of features, which is unknown until sparse text ends; set it, for "
+                "example with --param gamma=0.1"
             )
         getattr(self.model, "learner", self.model).set_params(grow_features=True)
 

@@ -186,8 +186,8 @@ class ShardedRun:
             read, first, history = checkpoint.read()
             if first > rounds:
                 raise ValueError(
-                    f"{checkpoint.path} holds the model after {first} rounds, and only {rounds} are asked for: ask for "
-                    f"{first} or more, or begin anew, without resume"
+                    f"{checkpoint.path} holds the model after {first} rounds, but rounds is {rounds}: give "
+                    f"{first} or more, or start again without resume"
                 )
             model = resumed(getattr(read, "learner_", read))
             self.progress.line(f"resumed after round {first}")

@@ -76,8 +76,7 @@ def merge_kind(learner: Any, asked: str) -> str:
     if not (isinstance(kernel, str) and kernel == "linear"):
         raise ValueError(
             "a kernel model would grow with every shard and cannot be learned in shards; "
-            "approximate the kernel by features, "
-            "by sklearn.kernel_approximation, say"
+            "approximate the kernel with features, for example by sklearn.kernel_approximation"
         )
     if name in INFORMED and params.get("shape") in ("sketch", "gram"):
         raise ValueError(f"a covariance kept as {params['shape']!r} cannot be merged: give shape='dense' or 'diagonal'")
@@ -96,7 +95,7 @@ def merge_kind(learner: Any, asked: str) -> str:
         return DUAL
     if asked not in (MIX, REPLAY, INFORMATION):
         raise ValueError(f"merge must be auto, mix, replay, information or dual, got {asked!r}")
-    raise ValueError(f"the shards of {name} are put together by merge={usual!r}, not by {asked!r}")
+    raise ValueError(f"the models of {name} shards are merged by merge={usual!r}, not by {asked!r}")
 
 
 def one_round_suffices(learner: Any) -> bool:

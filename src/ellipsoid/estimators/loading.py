@@ -223,7 +223,7 @@ def _reason(error: Exception) -> str:
 
 def _as_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"it holds {type(value).__name__} where a list is due")
+        raise ValueError(f"it holds {type(value).__name__} where a list should be")
     return value
 
 

@@ -79,7 +79,7 @@ class ROMMA(ScaledClassifier):
             parts=1 if labels == 1 else parts[learner.rule.sharing if shared else blame.MAX],
         )
         # A mixture is longer or shorter than the sum of its coefficients says.
-        why = "no bound is proved for mixtures but against weights that have margin 1 on every row of all shards"
+        why = "for mixtures a bound is proved only against weights that have margin 1 on every row of all shards"
         return found if learner.mixed is None else unproved(found, why)
 
 

@@ -47,8 +47,8 @@ def _within_float64() -> Iterator[None]:
             yield
     except (np.linalg.LinAlgError, FloatingPointError):
         raise ValueError(
-            "what these models know cannot be added up in float64, since their rows are too long beside r (or a); "
-            "learn them on features of about the size of 1, with Scaled say, and merge those"
+            "these models cannot be added up in float64, because their rows are too long compared with r (or a); "
+            "learn them on features of size about 1, for example with Scaled, and merge those"
         ) from None
 
 

@@ -214,7 +214,7 @@ def _more(label: Any) -> str:
     if is_absent(label):
         return "; labels must be known"
     if isinstance(label, float) and label.is_integer():
-        return ": floats of this size no longer tell whole numbers apart; use integers, or text"
+        return ": floats of this size cannot tell whole numbers apart; use integers, or text"
     if isinstance(label, float):
         return ". Unknown label type: continuous"
     if isinstance(label, bytes):

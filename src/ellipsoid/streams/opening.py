@@ -186,4 +186,6 @@ def sniff(head: bytes, name: str = "the stream") -> str:
             if any(delimiter in line for delimiter in (b",", b";", b"\t")):
                 return "csv"
             break
-    raise ValueError(f"{name}: the first line does not tell the format; give format, one of {', '.join(FORMATS)}")
+    raise ValueError(
+        f"{name}: the format cannot be detected from the first line; give format, one of {', '.join(FORMATS)}"
+    )

@@ -87,7 +87,7 @@ class Options:
                 raise ValueError(f"{name} must be {' or '.join(allowed)}, got {getattr(self, name)!r}")
         for column, kind in (self.kinds or {}).items():
             if kind not in (None, *CELL_KINDS):
-                raise ValueError(f"kinds must say {' or '.join(CELL_KINDS)} of a column, got {kind!r} for {column!r}")
+                raise ValueError(f"kinds must be {' or '.join(CELL_KINDS)} for a column, got {kind!r} for {column!r}")
         if self.bits is not None and not 1 <= self.bits <= MOST_BITS:
             raise ValueError(f"bits must be from 1 to {MOST_BITS}, got {self.bits}")
         if self.bits is not None and self.dicts == "keep":

@@ -47,7 +47,7 @@ def cuda_arrays() -> Any:
     if find_spec("cupy") is None:
         raise ValueError(
             'device="cuda" needs CuPy, which is not installed: pip install "ellipsoid[cuda12]", or cuda13 for CUDA 13; '
-            'device="cpu" needs nothing'
+            'or use device="cpu"'
         )
     import cupy
 

@@ -86,7 +86,9 @@ def npy(origin: Origin, options: Options) -> ArrayRows | LastColumn:
     if options.label is not None:
         other = path.parent / options.label
         if not other.is_file():
-            raise FileNotFoundError(f"no file {str(other)!r} with the labels of {path}; label must name one beside it")
+            raise FileNotFoundError(
+                f"no file {str(other)!r} with the labels of {path}; label must name a file in the same folder"
+            )
         y = _mapped(other)
         if y.ndim != 1:
             raise ValueError(f"{other} must hold one label per row, got an array of shape {y.shape}")
