@@ -347,7 +347,7 @@ def test_what_is_refused_changes_nothing():
         with pytest.raises(ValueError, match=sentence):
             model.partial_fit(rows, labels)
         assert known(model) == before
-    with pytest.raises(ValueError, match="takes the weights 0 and 1 only"):
+    with pytest.raises(ValueError, match="takes only the weights 0 and 1"):
         model.partial_fit(X, y, sample_weight=np.full(40, 2.0))
     assert known(model) == before
 

@@ -289,7 +289,9 @@ def test_what_is_assumed_wrongly_is_raised_or_refused(tmp_path):
         with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
             IntervalRegressor(**options).partial_fit(X, Y)
     fine = IntervalRegressor().partial_fit(X, Y)
-    with pytest.raises(ValueError, match=r"weights 0 and 1 only.* Use PassiveAggressiveRegressor\(variant=\"I\"\)$"):
+    with pytest.raises(
+        ValueError, match=r"takes only the weights 0 and 1.* Use PassiveAggressiveRegressor\(variant=\"I\"\)$"
+    ):
         fine.partial_fit(X, Y, sample_weight=np.full(6, 2.0))
     fine.save(tmp_path / "model")
     content = container.read(tmp_path / "model")

@@ -153,7 +153,9 @@ def test_weight_k_is_k_copies_in_a_row():
     assert one.coef_ == pytest.approx(many.coef_, abs=1e-12)
     told = PassiveAggressiveRegressor(C=0.05).learn_predict(rows, y, sample_weight=weights)
     assert told.dtype == np.float64
-    with pytest.raises(ValueError, match=r"weights 0 and 1 only.* Use PassiveAggressiveRegressor\(variant=\"I\"\)$"):
+    with pytest.raises(
+        ValueError, match=r"takes only the weights 0 and 1.* Use PassiveAggressiveRegressor\(variant=\"I\"\)$"
+    ):
         PassiveAggressiveRegressor(variant="hard").partial_fit(rows, y, sample_weight=np.full(30, 2.0))
 
 

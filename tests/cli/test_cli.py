@@ -275,7 +275,7 @@ def test_bad_data_is_one_line_and_exits_with_1(tmp_path, name, text, message):
     [
         ("a.csv", "1,2,0\n3,,1\n", (), "give --missing zero"),
         ("a.svm", "1 1:1\n0 0:1\n", ("--first-feature", "1"), "give --first-feature 0"),
-        ("a.svm", "1 99999999:1\n", (), "unasked; give --bits"),
+        ("a.svm", "1 99999999:1\n", (), "the most that are read without being told; give --bits"),
         ("a.xyz", "1", (), "give --format, one of"),
         ("a.svm", "1 1:1\n", ("--label", "y"), "--label names a column"),
         ("a.svm", "1 1:1\n", ("--columns", "y"), "--columns names columns of a table"),

@@ -172,4 +172,7 @@ def test_a_stream_record_that_makes_no_sense_is_refused(svm):
     wrong = (*wrong, {"kinds": []}, {"kinds": "a"}, {"kinds": {"a": 3}})
     for stream in ({}, {"row": 1}, *({**record, **change} for change in wrong)):
         container.write(svm / "m", {**content.header, "stream": json.loads(json.dumps(stream))}, content.arrays)
-        assert "not understood" in run("learn", svm / "first.svm", "--resume", svm / "m", code=1).stderr
+        assert (
+            "record of its stream cannot be read"
+            in run("learn", svm / "first.svm", "--resume", svm / "m", code=1).stderr
+        )

@@ -54,7 +54,7 @@ def test_files_that_do_not_fit_are_refused_by_a_sentence(halves, tmp_path):
     MIRA().partial_fit(X, y, classes=[2, 1, 0]).save(tmp_path / "b.model")
     result = run("merge", tmp_path / "a.model", tmp_path / "b.model", "--save", tmp_path / "c.model")
     assert result.exit_code == 1
-    assert "announce them by --classes" in result.output
+    assert "announce them with --classes" in result.output
     assert not (tmp_path / "c.model").exists()
 
 

@@ -25,7 +25,7 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_before_anything_is_read(
         (tmp_path / "none" / "run.ckpt", FileNotFoundError, "create it first"),
         (tmp_path, IsADirectoryError, "is a folder"),
         (small, ValueError, "would overwrite .*small.csv, which this run reads"),
-        (tmp_path / "other.csv", ValueError, "would overwrite .*other.csv, which is read"),
+        (tmp_path / "other.csv", ValueError, "would overwrite .*other.csv, which this run reads"),
     ):
         before = Path(small).read_bytes()
         (tmp_path / "other.csv").write_bytes(before)

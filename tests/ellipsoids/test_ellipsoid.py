@@ -269,7 +269,7 @@ BALL = Ellipsoid.ball([0.0, 0.0], 1.0)
         (lambda: Ellipsoid.ball(np.zeros(3), 1.0).boundary(), "boundary needs a 2-D ellipsoid"),
         (lambda: BALL.boundary(1), "n must be at least 2"),
         (lambda: BALL.sample(-1), "n must not be negative"),
-        (lambda: BALL.volume_ratio(Ellipsoid.ball([0.0], 1.0)), "this is 2, other is 1"),
+        (lambda: BALL.volume_ratio(Ellipsoid.ball([0.0], 1.0)), "this ellipsoid has 2, the other 1"),
         (
             lambda: Ellipsoid.ball([0.0], 0.0).volume_ratio(Ellipsoid.ball([0.0], 0.0)),
             "both ellipsoids are flat",

@@ -7,7 +7,7 @@ SHUFFLED = {
 # Checked with more passes in test_contract.
 FEW_PASSES = {"check_class_weight_classifiers": "scikit-learn gives its own learners 1000 passes, not five"}
 GEOMETRY = {
-    f"check_sample_weights_{what}": "its step is geometry: it takes the weights 0 and 1 only"
+    f"check_sample_weights_{what}": "its step is geometry: it takes only the weights 0 and 1"
     for what in ("list", "not_overwritten")
 }
 EXPECTED = SHUFFLED | FEW_PASSES | GEOMETRY

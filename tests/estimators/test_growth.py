@@ -250,7 +250,7 @@ def test_features_that_come_late_would_change_an_automatic_gamma(blobs, state):
     X, y = blobs
     model = MIRA(kernel="rbf", grow_features=True).partial_fit(X[:40, :4], y[:40], classes=range(3))
     before = state(model)
-    with pytest.raises(ValueError, match='gamma="auto" is one over the number of features, and X has 5 in place of 4'):
+    with pytest.raises(ValueError, match='gamma="auto" is one over the number of features, and X has 5 instead of 4'):
         model.partial_fit(X[40:, :5], y[40:])
     assert state(model) == before
     assert model.partial_fit(X[40:, :4], y[40:]).t_ == 120

@@ -207,7 +207,7 @@ def test_a_kernel_function_that_fails_late_says_how_many_rows_were_learned(fault
         with pytest.raises(OSError if fault == "raises" else ValueError) as caught:
             model.partial_fit(X[5:], TWO[5:])
     fails = False
-    told = "11 of the 35 rows of this call were learned: the model is that of 16 rows and can go on"
+    told = "11 of the 35 rows of this call were learned: the model has learned 16 rows and can go on"
     assert told in (caught.value.__notes__[0] if fault == "raises" else str(caught.value))
     assert model.t_ == 16
     assert not differences(saved(model), saved(twin.partial_fit(X[5:16], TWO[5:16])))

@@ -197,7 +197,7 @@ class TestFrames:
         pa = pytest.importorskip("pyarrow")
         table = pa.table({"rain": [0.5, 1.0], "sky": pa.nulls(2, pa.string())})
         assert PassiveAggressive().partial_fit(table, ["wet", "dry"]).word_columns_ == ["sky"]
-        with pytest.raises(ValueError, match="two columns of one name: rain, rain"):
+        with pytest.raises(ValueError, match="two columns with the same name: rain, rain"):
             PassiveAggressive().partial_fit(table.rename_columns(["rain", "rain"]), ["wet", "dry"])
 
     @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_rows_too_long_to_be_added_up_are_refused_with_a_sentence(learner):
             else:
                 assert np.isfinite(merged.coef_).all()
     assert len(said) > 2
-    assert all("features of about the size of 1" in sentence for sentence in said)
+    assert all("features of size about 1" in sentence for sentence in said)
 
 
 @pytest.mark.parametrize("learner", [AROW(), AROW(shape="diagonal"), SecondOrderPerceptron(a=2.0)], ids=repr)

@@ -124,7 +124,7 @@ def test_prequential_of_a_stream_with_importances(rows):
 def test_prequential_refuses_too_few_weights_and_bad_ones(rows):
     with pytest.raises(ValueError, match="2 weights for the 7 rows"):
         prequential(PassiveAggressive(), rows[:2], sample_weight=[1, 2])
-    with pytest.raises(ValueError, match="takes the weights 0 and 1 only"):
+    with pytest.raises(ValueError, match="takes only the weights 0 and 1"):
         prequential(MIRA(), rows[:2], sample_weight=[2] * 7)
 
 

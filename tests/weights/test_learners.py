@@ -190,7 +190,7 @@ def test_a_third_label_in_mid_stream_meets_weighted_sums(noisy):
 def test_learners_whose_step_is_geometry_say_that_they_take_0_and_1(name, noisy):
     X, y, _ = noisy
     X, model = np.abs(X) / 9.0, LEARNERS[name]()
-    with pytest.raises(ValueError, match=f"row 2 has weight 2, and {name} takes the weights 0 and 1 only"):
+    with pytest.raises(ValueError, match=f"row 2 has weight 2, but {name} takes only the weights 0 and 1"):
         model.partial_fit(X[:3], y[:3], sample_weight=[1, 1, 2])
     assert not hasattr(model, "t_")
 
@@ -204,7 +204,7 @@ def test_they_leave_out_rows_of_weight_0(model, noisy):
 
 @pytest.mark.parametrize("model", [PassiveAggressive(variant="hard"), AROW(trigger="mistake"), QuasiAdditive(C=np.inf)])
 def test_variants_without_a_price_take_0_and_1(model):
-    with pytest.raises(ValueError, match="takes the weights 0 and 1 only"):
+    with pytest.raises(ValueError, match="takes only the weights 0 and 1"):
         model.partial_fit([[1.0]], [1], sample_weight=[2.0])
 
 

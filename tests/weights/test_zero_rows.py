@@ -109,7 +109,7 @@ def test_what_is_refused_has_learned_nothing_and_names_its_row(learner, bad):
 @pytest.mark.parametrize("way", ["partial_fit", "learn_predict"])
 def test_no_weight_leaves_a_column_of_a_precomputed_kernel_behind(way, wrap):
     model, own = wrap(PassiveAggressive(kernel="precomputed")), np.where(np.arange(6) == 1, 0.0, 1.0)
-    with pytest.raises(ValueError, match="row 1 has weight 0, and its column of a precomputed kernel"):
+    with pytest.raises(ValueError, match="row 1 has weight 0, but its column of a precomputed kernel"):
         WAYS[way](model, X[:6] @ X[:6].T, y[:6], own)
 
 

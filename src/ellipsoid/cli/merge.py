@@ -41,7 +41,7 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     try:
         model = merge([model for model, _ in opened], weights=weights)
     except ValueError as error:
-        raise ValueError(str(error).replace("by classes= at the first call", "by --classes")) from error
+        raise ValueError(str(error).replace("with classes= at the first call", "with --classes")) from error
     save(model, target, stream=None if position is None else position.record())
     lines = [("learner", repr(model)), ("models", f"{len(models)}, of {model.t_:,} rows in all")]
     if validate:
