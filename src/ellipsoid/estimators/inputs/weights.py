@@ -62,7 +62,7 @@ def one_weight(given: Any) -> float:
     >>> one_weight([1, 2])
     Traceback (most recent call last):
         ...
-    ValueError: weight must be one number, got [1, 2]; partial_fit takes sample_weight, a weight for each row
+    ValueError: weight must be one number, got [1, 2]; for a weight per row use sample_weight of partial_fit
     """
     if not np.isscalar(given) and getattr(given, "ndim", 1) != 0:
         raise ValueError(
