@@ -206,3 +206,25 @@ def test_rows_far_from_the_origin_are_not_taken_for_others(learner):
         model = learner(kernel="rbf", gamma=0.2).partial_fit(X, y)
         for certificate in model.certificates():
             assert certificate.observed <= certificate.bound, (seed, certificate)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_the_shape_times_the_sum_of_the_update_examples_is_the_weights(classes):
+    """For AROW with r = 1 the inverse covariance times w is that sum. The bounds of a kernel need its products."""
+    rng = np.random.default_rng(classes)
+    X, y = rng.standard_normal((60, 5)), rng.integers(0, classes, 60)
+    model = AROW(r=1.0, kernel="poly", degree=1, gamma=1.0, coef0=0.0, fit_intercept=False).partial_fit(X, y)
+    table = model._core.table
+    patterns, coef, total = (
+        table.patterns(),
+        table.coefficients(0),
+        np.zeros((table.used, table.coefficients(0).shape[1])),
+    )
+    for k, (label, sign, rival, rival_sign, _) in enumerate(table.arrays["pairs"][: table.stored]):
+        total[k, int(label)] += sign
+        if rival_sign:
+            total[k, int(rival)] += rival_sign
+    # The covariance is B, and B/2 where each margin is the difference of two functions.
+    w, h = patterns.T @ coef, patterns.T @ total * (1.0 if classes == 2 else 0.5)
+    products, _, _ = table.preimage_products()
+    np.testing.assert_allclose(products, [np.vdot(w, w), np.vdot(w, h), np.vdot(h, h)], rtol=1e-8)
