@@ -1,7 +1,9 @@
 """Real workers in real processes, and how to kill them."""
 
+import gc
 import os
 import signal
+import time
 from contextlib import contextmanager
 
 from ellipsoid.distributed.progress import RunProgress
@@ -41,3 +43,23 @@ def kill_after(monkeypatch, client, number, shards):
 
     monkeypatch.setattr(RunProgress, "shard", shard)
     return killed
+
+
+def shards_on_workers(client, seconds=10.0):
+    """The results of shards that workers still hold after so many seconds; none as soon as there are none.
+
+    Dask passes on what a driver releases a moment later. Python's collector is off meanwhile: results that only it
+    would free are held too long.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        end = time.monotonic() + seconds
+        while True:
+            held = [key for keys in client.has_what().values() for key in keys if "shard" in str(key)]
+            if not held or time.monotonic() > end:
+                return held
+            time.sleep(0.05)
+    finally:
+        if collects:
+            gc.enable()
