@@ -45,21 +45,21 @@ def kill_after(monkeypatch, client, number, shards):
     return killed
 
 
-def shards_on_workers(client, seconds=10.0):
-    """The results of shards that workers still hold after so many seconds; none as soon as there are none.
+def shards_on_workers(client):
+    """The results of shards that workers still hold after ten seconds; none as soon as there are none.
 
-    Dask passes on what a driver releases a moment later. Python's collector is off meanwhile: results that only it
-    would free are held too long.
+    Dask passes on a moment later what a driver releases. Python's collector is off meanwhile: what only it would free
+    is held too long.
     """
-    collects = gc.isenabled()
+
+    def held():
+        return [key for keys in client.has_what().values() for key in keys if "shard" in str(key)]
+
     gc.disable()
     try:
-        end = time.monotonic() + seconds
-        while True:
-            held = [key for keys in client.has_what().values() for key in keys if "shard" in str(key)]
-            if not held or time.monotonic() > end:
-                return held
+        end = time.monotonic() + 10.0
+        while held() and time.monotonic() < end:
             time.sleep(0.05)
+        return held()
     finally:
-        if collects:
-            gc.enable()
+        gc.enable()
