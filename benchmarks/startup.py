@@ -10,15 +10,11 @@ from ellipsoid.estimators import LEARNERS
 from .harness import Effort, Target, figure
 from .processes import Seconds, answer, seconds
 
-HELP = "import sys; sys.argv = ['ellipsoid', '--help']; sys.stdout = open('/dev/null', 'w')\n" + (
-    "from ellipsoid.cli import main\nmain()"
-)
 BASE = "import numba, sklearn"
 # `import ellipsoid` alone loads next to nothing; a learner in hand is what a user waits for.
 LEARNER = BASE + "\nfrom ellipsoid import PassiveAggressive"
 PEER = BASE + "\nfrom sklearn.linear_model import SGDClassifier"
 
-COMMAND = "from ellipsoid.cli import main\nmain()"
 # Parameters without a good default, and those whose first command should be quickest.
 NEEDED = {"CELLIP": ("--param", "margin=0.1")}
 QUICK_TO_COMPILE = ("Perceptron", "PassiveAggressive", "MIRA")
@@ -40,7 +36,7 @@ print(time.perf_counter() - began)
 def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
     """Help, imports, compilation."""
     times = 3 if quick else effort.repeats
-    kept: dict[str, list[Seconds]] = {code: [] for code in ("", HELP, BASE, LEARNER, PEER)}
+    kept: dict[str, list[Seconds]] = {code: [] for code in ("", command(["--help"]), BASE, LEARNER, PEER)}
     for _ in range(times + 1):
         for code, runs in kept.items():
             runs.append(seconds(code))
@@ -70,6 +66,29 @@ def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
             yield from compilation(learner)
     for learner in ("MIRA",) if quick else LEARNERS:
         yield from first_commands(learner)
+    if not quick:
+        yield first_comparison()
+
+
+def first_comparison() -> dict[str, Any]:
+    """Seconds of the first `ellipsoid compare digits`, with the picture and the page it writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = ["compare", "digits", "--output", str(Path(folder) / "report")]
+        cold, warm = (seconds(command(arguments), NUMBA_CACHE_DIR=folder) for _ in range(2))
+    return figure(
+        "first `ellipsoid compare digits`",
+        "the default learners, nothing kept",
+        cold.wall,
+        "s",
+        processor_time=cold.cpu,
+        next_command=warm.wall,
+    )
+
+
+def command(arguments: list[str]) -> str:
+    """A program that runs the command line silently."""
+    silent = f"import sys; sys.argv = {['ellipsoid', *arguments]}; sys.stdout = open('/dev/null', 'w')"
+    return f"{silent}\nfrom ellipsoid.cli import main\nmain()"
 
 
 def compilation(learner: str) -> Iterator[dict[str, Any]]:
@@ -95,8 +114,7 @@ def first_commands(learner: str) -> Iterator[dict[str, Any]]:
             data = Path(folder) / f"rows.{ending}"
             data.write_text("\n".join(lines[kind]) + "\n", encoding="utf-8")
             arguments = ["learn", str(data), "--model", learner, "--classes", "0,1,2", *NEEDED.get(learner, ())]
-            code = f"import sys; sys.argv = {['ellipsoid', *arguments]}; sys.stdout = open('/dev/null', 'w')\n{COMMAND}"
-            cold, warm = (seconds(code, NUMBA_CACHE_DIR=folder) for _ in range(2))
+            cold, warm = (seconds(command(arguments), NUMBA_CACHE_DIR=folder) for _ in range(2))
         yield figure(
             f"first `ellipsoid learn --model {learner}`",
             f"{kind}, three classes, nothing kept",

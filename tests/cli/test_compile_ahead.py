@@ -39,7 +39,19 @@ def test_all_that_a_first_run_needs_is_compiled_by_the_programs_that_run_ahead(l
     numbers = TEXTS[name].replace("x\n", "1\n").replace("y\n", "2\n").replace("z\n", "3\n")
     (tmp_path / name).write_text(numbers)
     labels = ["--classes", "1,2,3"] if learner in ("CELLIP", "Winnow") else []
-    # Whatever they left out would be requested from a server, which is made to fail here.
+    run_where_nothing_can_be_requested(tmp_path, "learn", name, "--model", learner, *labels)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options", [(), ("--scale", "unit", "--passes", "2", "--models", "Perceptron,MIRA:kernel=rbf")]
+)
+def test_all_that_a_first_comparison_needs_is_compiled_by_the_programs_that_run_ahead(options, tmp_path):
+    run_where_nothing_can_be_requested(tmp_path, "compare", "digits", *options)
+
+
+def run_where_nothing_can_be_requested(folder, *arguments):
+    """Run a command with an empty cache. What was not compiled ahead is requested from a server, which refuses."""
     code = """
 import sys
 from ellipsoid.cli import main
@@ -49,6 +61,6 @@ compile_server.CompileServer.request = refuse
 main()
 """
     subprocess.run(
-        [sys.executable, "-c", code, "learn", name, "--model", learner, *labels],
-        cwd=tmp_path, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}, check=True,
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder, env={**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}, check=True,
     )  # fmt: skip

@@ -5,6 +5,9 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
+from functools import partial
+from pathlib import Path
 
 import numba
 import pytest
@@ -122,22 +125,12 @@ def test_where_what_is_compiled_apart_is_not_found_nothing_more_is_requested(mon
     assert len(started) == 1
 
 
-BUSY = """
-import sys, time, types
-import ellipsoid.engine.native.compile_server as compile_server
-busy = types.ModuleType("busy")
-busy.squared = types.SimpleNamespace(compile=lambda kinds: time.sleep(600))
-sys.modules[{module!r}] = busy
-compile_server.serve()
-"""
-
-
 def test_the_compile_server_ends_with_its_parent_even_while_it_compiles(serving):
     """A command that is killed leaves nothing behind that runs on."""
     _, _, program = serving
-    program(BUSY.format(module=__name__))
+    program(SERVE.format(patience=60))
     process = compile_server._started()
-    process.stdin.write(pickle.dumps((__name__, "squared", (), ())))
+    process.stdin.write(pickle.dumps(partial(time.sleep, 600)))
     process.stdin.close()
     assert process.wait(timeout=60) == 0
     process.stdout.close()
@@ -151,3 +144,40 @@ def test_an_interrupt_ends_a_process_without_a_crash(serving):
     server.request(squared.py_func, (numba.float64,), ())
     started[0].send_signal(signal.SIGINT)
     assert started[0].wait(timeout=60) == 0
+
+
+def test_what_is_needed_is_compiled_by_two_processes_from_both_ends_of_the_list(serving, tmp_path):
+    server, started, program = serving
+    program(SERVE.format(patience=60))
+    files = [tmp_path / str(i) for i in range(7)]
+    server.ahead, server.ahead_of = [partial(Path.write_text, file, "compiled") for file in files], "ellipsoid.streams."
+    assert not server.run_ahead("ellipsoid.engine.loop")
+    assert not server.run_ahead("ellipsoid.streams.scan"), "once"
+    assert not started
+    server.ahead = [partial(Path.write_text, file, "compiled") for file in files]
+    assert server.run_ahead("ellipsoid.streams.scan")
+    assert all(file.exists() for file in files)
+    assert [process.returncode for process in started] == [-signal.SIGKILL] * 2, "none is left behind"
+
+
+def test_one_of_two_processes_that_compile_ahead_may_end_early_and_a_call_may_fail(serving, tmp_path):
+    server, started, program = serving
+    program(SERVE.format(patience=60))
+    files = [tmp_path / str(i) for i in range(3)]
+    server.ahead = [
+        partial(os._exit, 1),
+        *(partial(Path.write_text, file, "compiled") for file in files),
+        partial(print, "not an answer"),
+        partial(int, "no number"),
+    ]
+    assert server.run_ahead("ellipsoid.streams.scan")
+    assert all(file.exists() for file in files)
+    assert len(started) == 2
+
+
+def test_where_no_process_can_be_started_nothing_is_compiled_ahead(serving, monkeypatch, tmp_path):
+    server, _, _ = serving
+    monkeypatch.setattr(sys, "executable", None)
+    server.ahead = [partial(Path.write_text, tmp_path / "a", "compiled")]
+    assert server.run_ahead("ellipsoid.streams.scan")
+    assert not (tmp_path / "a").exists()

@@ -151,6 +151,29 @@ def test_a_run_goes_on_from_what_the_model_knows(parrot):
     assert (again.rows, again.errors, again.mistakes, again.updates) == (2, 1, 1, 1)
 
 
+@pytest.mark.interpreted
+def test_what_is_compiled_beforehand_is_for_the_labels_that_the_model_knows(monkeypatch):
+    """A model of three labels does not run the loop for two, so none is compiled for it."""
+    given = []
+
+    class Spy(Perceptron):
+        def learn_predict(self, X, y, classes=None, **options):
+            given.append(None if classes is None else list(classes))
+            return super().learn_predict(X, y, classes=classes, **options)
+
+    X, y = np.eye(8), np.arange(8) % 3
+    model = Spy().partial_fit(X, y)
+    for labels, known in ((y, [0, 1, 2]), (y % 2, [0, 1, 2]), (y + 1, None)):
+        given.clear()
+        prequential(model, (X, labels))
+        assert given[0] == known
+        assert given[1:] == [None] * (len(given) - 1), "the model itself is told nothing"
+    model = Spy().partial_fit(X, y * 0)
+    given.clear()
+    prequential(model, (X, y * 0))
+    assert given[0] is None
+
+
 def test_progress_is_reported_after_each_chunk(parrot):
     calls = []
     prequential(parrot(), (np.zeros((5, 1)), np.zeros(5)), chunk_size=2, progress=lambda *told: calls.append(told))

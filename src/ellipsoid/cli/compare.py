@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from .compile_ahead import compile_comparison_ahead
 from .device import device_option, set_device_of_kernels
 from .reading import NONEMPTY_TEXT, array_options, stream_options
+from .startup import import_libraries
 from .terminal import progress_bar, show_table
 
 
@@ -47,6 +49,7 @@ def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
 
     Prints a table and writes curves (PNG), a self-contained HTML report and the raw results (JSON).
     """
+    import_libraries()
     from ellipsoid.evaluate.cell import Protocol
     from ellipsoid.evaluate.compare import compare
     from ellipsoid.report.html import write_html
@@ -66,6 +69,8 @@ def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
         scale=options["scale"],
     )
     output.mkdir(parents=True, exist_ok=True)
+    if options["jobs"] == 1 and len(models) > 1:
+        compile_comparison_ahead(models, source, protocol)
     with progress_bar("comparing", quiet=quiet) as progress:
         found = compare(models, source, protocol, n_jobs=options["jobs"], progress=progress)
     write_png(found, output / "curves.png")

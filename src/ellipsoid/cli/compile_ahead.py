@@ -1,51 +1,83 @@
-"""Compile the reader of text and the learner's loop at the same time, in two processes, at a first run.
+"""What a command is going to need, compiled by two other processes at its first run.
 
-The loop depends on the kind of the rows, which is known only when the reader has read some. So it is compiled for rows
-as the first lines of the file seem to hold, guessed without the reader. Where the guess is wrong, some seconds of
-another core are lost, and the right loop is compiled when the rows have come.
+`learn` needs the reader of text and the learner's loop. The loop depends on the kind of the rows, which is known only
+when the reader has read some. So it is compiled for rows as the first lines of the file seem to hold, guessed without
+the reader. Where the guess is wrong, some seconds of another core are lost, and the right loop is compiled when the
+rows have come. `compare` needs the loops of all its learners, for rows that it knows.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
+import pickle
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ellipsoid.evaluate.cell import Protocol
+    from ellipsoid.streams.stream import Stream
 
 HEAD_BYTES = 1 << 16
-BEGIN = """
-from ellipsoid.cli import compile_ahead, startup
-startup.import_libraries()
-from ellipsoid.engine.native.compile_server import compile_server
-compile_server.open = False  # this process compiles by itself
-"""
+
+# A comparison is compiled for the first rows, and a row of each of the first labels.
+SAMPLE_ROWS, SAMPLE_LABELS = 32, 50
 
 
-def compile_ahead(model: Any, path: str, options: dict[str, Any], classes: int) -> None:
-    """Tell the compile server what to compile ahead, should a learner or a file of text need it.
+def compile_learner_ahead(model: Any, path: str, options: dict[str, Any], classes: int) -> None:
+    """Have the reader of a file and a learner's loop compiled, should one of text, or the learner, be missing.
 
     ``classes`` is the number of labels that were announced, 0 where they appear with the rows.
     """
-    if (os.cpu_count() or 1) < 2 or not os.path.isfile(path):
+    if not os.path.isfile(path):
         return
-    from ellipsoid.engine.native.compile_server import compile_server
-
-    learner = getattr(model, "learner", model)
-    # The loop runs on the CPU wherever kernel values are computed.
-    parameters = {
-        key: value for key, value in learner.get_params(deep=False).items() if _has_literal(value) and key != "device"
-    }
-    options = {key: value for key, value in options.items() if value is not None and _has_literal(value)}
-    path = os.path.abspath(path)
-    compile_server.ahead_of = "ellipsoid.streams."
-    job = f"{type(learner).__name__!r}, {parameters!r}, {path!r}, {options!r}, {classes}"
-    compile_server.ahead = (
-        f"{BEGIN}compile_ahead.compile_reader({path!r}, {options!r})\ncompile_ahead.compile_second_form({job})",
-        f"{BEGIN}compile_ahead.compile_loop({job})",
+    job = _on_cpu(getattr(model, "learner", model)), path, options, classes
+    _compile_ahead(
+        [partial(compile_reader, path, options), partial(compile_second_form, *job), partial(compile_loop, *job)],
+        "ellipsoid.streams.",
     )
 
 
-def _has_literal(value: Any) -> bool:
-    """Is the value's ``repr`` a literal of Python?"""
-    return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and abs(value) < 1e300)
+def compile_comparison_ahead(models: Mapping[str, Any], source: Stream, protocol: Protocol) -> None:
+    """Have the loops of several learners compiled for the rows of a data set in memory, should one be missing."""
+    X, y = source.arrays()
+    if y is None:
+        return  # which the comparison refuses
+    rows = _few_rows(X, y)
+    short = replace(protocol, passes=1, seeds=(None,), hold_out=0.5)
+    _compile_ahead(
+        [partial(compile_comparison, _on_cpu(model), *rows, short) for model in models.values()], "ellipsoid.engine."
+    )
+
+
+def _compile_ahead(calls: Iterable[Callable[[], object]], package: str) -> None:
+    if (os.cpu_count() or 1) < 2:
+        return
+    from ellipsoid.engine.native.compile_server import compile_server
+
+    compile_server.ahead_of = package
+    # Read only when the libraries have been imported the way that commands do, so in two steps.
+    compile_server.ahead = [partial(_call, pickle.dumps(call)) for call in calls]
+
+
+def _call(pickled: bytes) -> None:
+    """Make a call in the process of a compile server."""
+    from .startup import import_libraries
+
+    import_libraries()
+    from ellipsoid.engine.native.compile_server import compile_server
+
+    compile_server.open = False  # this process compiles by itself
+    pickle.loads(pickled)()
+
+
+def _on_cpu(model: Any) -> Any:
+    """An unfitted copy. The loop runs on the CPU wherever kernel values are computed."""
+    from sklearn.base import clone
+
+    copy = clone(model)
+    return copy.set_params(device="cpu") if "device" in copy.get_params(deep=False) else copy
 
 
 def compile_reader(path: str, options: dict[str, Any]) -> None:
@@ -55,30 +87,48 @@ def compile_reader(path: str, options: dict[str, Any]) -> None:
     next(iter(open_stream(path, **options)))
 
 
-def compile_loop(name: str, parameters: dict[str, Any], path: str, options: dict[str, Any], known: int) -> None:
+def compile_loop(model: Any, path: str, options: dict[str, Any], known: int) -> None:
     """Compile a learner's loop for rows as the first lines of the file seem to hold, and ``known`` announced labels."""
     import numpy as np
     import scipy.sparse as sp
 
-    from ellipsoid.estimators import learner_named
     from ellipsoid.evaluate.prequential import recorder_for
 
     sparse, width, classes = _shape_of_file(path, options)
     X = np.random.default_rng(0).normal(size=(24, min(width, 4096)))
-    model = learner_named(name)(**parameters)
     if sparse:
         model.set_params(grow_features=True)
     recorder = recorder_for(model, None, 1000, range(known) if known else None)
     recorder.feed(sp.csr_matrix(X) if sparse else X, np.arange(24) % (known or classes))
 
 
-def compile_second_form(name: str, parameters: dict[str, Any], path: str, options: dict[str, Any], known: int) -> None:
+def compile_second_form(model: Any, path: str, options: dict[str, Any], known: int) -> None:
     """Compile the loop for an ellipsoid kept as a full matrix, which CELLIP's becomes after some updates."""
     from ellipsoid.ellipsoids.tables.table import LARGEST_FULL
 
+    if type(model).__name__ != "CELLIP" or model.shape != "auto":
+        return
     _, width, classes = _shape_of_file(path, options)
-    if name == "CELLIP" and parameters["shape"] == "auto" and (width + 1) * (known or classes) <= LARGEST_FULL:
-        compile_loop(name, {**parameters, "shape": "dense"}, path, options, known)
+    if (width + 1) * (known or classes) <= LARGEST_FULL:
+        compile_loop(model.set_params(shape="dense"), path, options, known)
+
+
+def compile_comparison(model: Any, X: Any, y: Any, protocol: Protocol) -> None:
+    """Compile what a comparison makes of a learner: learning, predictions and bounds."""
+    from ellipsoid.evaluate.compare import compare
+
+    compare({"learner": model}, (X, y), protocol)
+
+
+def _few_rows(X: Any, y: Any) -> tuple[Any, Any]:
+    """The first rows and a row of each label, all twice: to learn them and to test on them."""
+    import numpy as np
+
+    chosen = np.arange(min(len(y), SAMPLE_ROWS))
+    if y.ndim == 1:
+        chosen = np.union1d(chosen, np.unique(y, return_index=True)[1][:SAMPLE_LABELS])
+    chosen = np.tile(chosen, 2)
+    return X[chosen], y[chosen]
 
 
 def _shape_of_file(path: str, options: dict[str, Any]) -> tuple[bool, int, int]:

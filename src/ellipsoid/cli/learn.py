@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .compile_ahead import compile_ahead
+from .compile_ahead import compile_learner_ahead
 from .device import device_option, set_device
 from .reading import (
     LABELS,
@@ -111,7 +111,7 @@ def command(**options: Any) -> None:
     set_device(model, options["device"])
     _check_task(model, options["task"])
     run = LearningRun(model, options, _position(options, record), every)
-    compile_ahead(model, options["data"][0], run.inputs.options, len(options["classes"] or ()))
+    compile_learner_ahead(model, options["data"][0], run.inputs.options, len(options["classes"] or ()))
     run.learn()
     run.save(final=True)
     if options["plot"] and run.results and hasattr(run.results[0], "errors"):

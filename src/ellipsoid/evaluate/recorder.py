@@ -143,8 +143,17 @@ class ErrorRecorder(Recorder):
         few = [X[i] for i in rows] if isinstance(X, list) else X[rows]
         # The run itself reports a bad row, with its number in the stream.
         with suppress(ValueError):
-            predict_then_learn(clone(self.model), few, few, y[rows], self.classes)
+            predict_then_learn(clone(self.model), few, few, y[rows], self._labels_for_clone(y[rows]))
         self.compile_seconds = perf_counter() - began
+
+    def _labels_for_clone(self, y: Any) -> Any:
+        """The announced labels; failing those, the labels that the model has learned, where these rows bring no other:
+        a model that knows three labels does not run the loop for two again.
+        """
+        known = getattr(self.model, "classes_", None)
+        if self.classes is not None or known is None or len(known) < 2 or y.ndim == 2:
+            return self.classes
+        return known if set(y.tolist()) <= set(known.tolist()) else None
 
     def predictions(self, X: Any, y: Any, weight: Any) -> Any:
         if self.sets is None:

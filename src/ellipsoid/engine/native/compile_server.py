@@ -4,16 +4,18 @@ A compiler takes more than a hundred megabytes and never frees them. A command w
 process compile, and loads the machine code that this leaves on disk. What cannot be compiled there is compiled where it
 is needed, and errors are reported there.
 
-A command that knows what it is going to need can have it compiled by several processes at once: they run ahead when the
-first function is missing, and leave their machine code on disk too.
+A command that knows what it is going to need can have it compiled by two such processes at once: they run ahead when
+the first function is missing.
 """
 
 import os
 import pickle
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import ExitStack, redirect_stdout, suppress
+from functools import partial
 from importlib import import_module
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -31,74 +33,91 @@ class CompileServer:
     open = False
     # Called before each wait, to show that something is being compiled.
     on_wait: Callable[[], object] | None = None
-    # Programs, as text, that run ahead when the first function missing is in a package whose name begins with
-    # ``ahead_of``; otherwise little is left to compile in parallel.
-    ahead: tuple[str, ...] = ()
+    # Calls that compile what will be needed, made by other processes when the first function missing is in a package
+    # whose name begins with ``ahead_of``; otherwise little is left to compile.
+    ahead: Iterable[Callable[[], object]] = ()
     ahead_of = ""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def run_ahead(self, module: str) -> bool:
-        """Run the programs of ``ahead`` in parallel, if this module is one to do so for; False where nothing ran."""
-        programs, self.ahead = self.ahead, ()
-        if not programs or not module.startswith(self.ahead_of):
+        """Have the calls of ``ahead`` made, if this module is one to do so for; False where nothing ran.
+
+        Two processes take them from both ends of the list: neighbours, which have most in common, compile it once.
+        """
+        calls, self.ahead = deque(self.ahead), ()
+        if not calls or not module.startswith(self.ahead_of):
             return False
         if self.on_wait is not None:
             self.on_wait()
-        processes: list[subprocess.Popen[bytes]] = []
-        try:
-            with suppress(OSError, TypeError):
-                processes.extend(_python(program, stdout=subprocess.DEVNULL) for program in programs)
-            for process in processes:
-                process.wait()
-        finally:
-            for process in processes:
-                process.kill()
+        # The system may forbid processes, or Python not know its executable.
+        with suppress(OSError, TypeError), ExitStack() as running:
+            threads = []
+            for take in (calls.popleft, calls.pop):
+                process = _started()
+                running.callback(_end, process)
+                threads.append(Thread(target=_make_all, args=(process, take), daemon=True))
+                threads[-1].start()
+            for thread in threads:
+                thread.join()
         return True
 
     def request(self, function: Callable[..., Any], kinds: Any, modules: Iterable[str]) -> None:
         """Have a compiled function of a module compiled for arguments of these types, after importing other modules."""
         if self.on_wait is not None:
             self.on_wait()
-        request = pickle.dumps((function.__module__, function.__name__, kinds, tuple(modules)))
-        if self._process is not None and _done(self._process, request):
+        call = partial(_compile, function.__module__, function.__name__, kinds, tuple(modules))
+        if self._process is not None and _done(self._process, call):
             return
         self.close()
-        # The system may forbid processes, or Python not know its executable.
         with suppress(OSError, TypeError):
             self._process = _started()
-            _done(self._process, request)
+            _done(self._process, call)
 
     def close(self) -> None:
         """End the process, if there is one."""
         process, self._process = self._process, None
         if process is not None:
-            process.kill()
-            process.communicate()
+            _end(process)
 
 
 def _started() -> subprocess.Popen[bytes]:
-    program = "from ellipsoid.engine.native.compile_server import serve; serve()"
-    return _python(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-
-def _python(program: str, **streams: Any) -> subprocess.Popen[bytes]:
-    """A process with this one's module path, but without the current folder."""
+    """A process that serves, with this one's module path, but without the current folder."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", program],
+        [sys.executable, "-P", "-c", "from ellipsoid.engine.native.compile_server import serve; serve()"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        **streams,
     )
 
 
-def _done(process: subprocess.Popen[bytes], request: bytes) -> bool:
-    """Send a request and wait; False if the process ends, or has ended, without an answer."""
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def _make_all(process: subprocess.Popen[bytes], take: Callable[[], Callable[[], object]]) -> None:
+    """Have a process make one call after the other, until none is left or the process has ended."""
+    with suppress(IndexError):
+        while _done(process, take()):
+            pass
+
+
+def _compile(module: str, name: str, kinds: Any, modules: Iterable[str]) -> None:
+    """Compile a function for arguments of these types, after importing other modules."""
+    for other in modules:
+        import_module(other)
+    getattr(import_module(module), name).compile(kinds)
+
+
+def _done(process: subprocess.Popen[bytes], call: Callable[[], object]) -> bool:
+    """Have a process make a call, and wait; False if it ends, or has ended, without an answer."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(request)
+        process.stdin.write(pickle.dumps(call))
         process.stdin.flush()
     except OSError:
         return False
@@ -106,18 +125,17 @@ def _done(process: subprocess.Popen[bytes], request: bytes) -> bool:
 
 
 def serve() -> None:
-    """Run in the other process: take requests from standard input, and answer each on standard output."""
-    requests: SimpleQueue[Any] = SimpleQueue()
-    Thread(target=_take, args=(requests,), daemon=True).start()
+    """Run in the other process: make the calls that come from standard input, and answer each on standard output."""
+    calls: SimpleQueue[Callable[[], object]] = SimpleQueue()
+    Thread(target=_take, args=(calls,), daemon=True).start()
+    answers = sys.stdout.buffer
     try:
         while True:
-            module, name, kinds, modules = requests.get(timeout=REQUEST_WAIT)
-            with suppress(Exception):
-                for other in modules:
-                    import_module(other)
-                getattr(import_module(module), name).compile(kinds)
-            sys.stdout.buffer.write(DONE)
-            sys.stdout.buffer.flush()
+            call = calls.get(timeout=REQUEST_WAIT)
+            with suppress(Exception), redirect_stdout(None):
+                call()
+            answers.write(DONE)
+            answers.flush()
     except Empty:
         pass
     finally:
@@ -125,11 +143,11 @@ def serve() -> None:
         os._exit(0)
 
 
-def _take(requests: SimpleQueue[Any]) -> None:
-    """Take requests as they come; when the other side is gone, end, whatever is being compiled."""
+def _take(calls: SimpleQueue[Any]) -> None:
+    """Take calls as they come; when the other side is gone, end, whatever is being compiled."""
     try:
         while True:
-            requests.put(pickle.load(sys.stdin.buffer))
+            calls.put(pickle.load(sys.stdin.buffer))
     finally:
         os._exit(0)
 
