@@ -25,6 +25,7 @@ STREAMS = {"elec2": None, "sea": None, "rotating": None, "abrupt": None, "abrupt
 WINDOW = 1000
 RATES = (0.001, 0.00316, 0.01, 0.0316, 0.1, 0.316, 1.0)
 FOREST_ROWS = 10_000
+RUNS = 8
 COMMITTEE, REPEAT = "`Scaled(Committee())`", "repeat the last label"
 PA, FOREST = "`Scaled(PassiveAggressive())`, C = 1", "river ARFClassifier, 10 trees, seed 0"
 ADWIN = "river SGD(0.1), reset by ADWIN"
@@ -193,8 +194,9 @@ def share(run, rows):
 # -- proofs of change --------------------------------------------------------------------------------------------
 
 
-def turned(width, angle, seed, rows=4000, at=2000, margin=0.05):
+def turned(width, angle, seed):
     """Rows of length one whose truth turns by an angle, none nearer to it than the margin."""
+    rows, at, margin = 4000, 2000, 0.05
     rng = np.random.default_rng(seed)
     first, other = np.linalg.qr(rng.normal(size=(width, 2)))[0].T
     late = np.cos(angle) * first + np.sin(angle) * other
@@ -229,17 +231,17 @@ def alarms(width, angle, seed):
     return found, at
 
 
-def detect(found, runs=8):
+def detect(found):
     """Add what the detectors did."""
     for width, angle in ((3, 0.3), (3, 1.0), (10, 0.3), (10, 1.0), (10, np.pi)):
         place, rows = f"{width}, {'pi' if angle == np.pi else angle}", {}
         if place in found.get("detectors", {}):
             continue
-        for seed in range(runs):
+        for seed in range(RUNS):
             given, at = alarms(width, angle, seed)
             for name, times in given.items():
                 after = [t - at for t in times if t >= at]
-                kept = rows.setdefault(name, {"delay": [], "false": 0, "runs": runs})
+                kept = rows.setdefault(name, {"delay": [], "false": 0, "runs": RUNS})
                 kept["delay"] += after[:1]
                 kept["false"] += len(times) - len(after)
         found.setdefault("detectors", {})[place] = rows

@@ -94,10 +94,13 @@ def draw_patch(axes):
     axes.axis("off")
 
 
-def mean_angles(problems=12):
+PROBLEMS = 12
+
+
+def mean_angles():
     """Mean angle to the Bayes point on random separable problems: 14 points of very different lengths, 4 weights."""
     found = {"SVM": [], "SVM, unit rows": [], "e-SVM, paper scaling": [], "e-SVM": []}
-    for seed in range(problems):
+    for seed in range(PROBLEMS):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((14, 4)) * np.exp(rng.uniform(-1.5, 1.5, (14, 1)))
         w = rng.standard_normal(4)
@@ -121,7 +124,7 @@ def draw_angles(axes):
     bars = axes.barh(list(angles), list(angles.values()), color=[GREY, ORANGE, SKY, BLUE], height=0.6)
     axes.bar_label(bars, [f"{value:.1f}°" for value in angles.values()], padding=4, fontsize=9, color=INK)
     axes.invert_yaxis()
-    axes.set_title("mean angle to the Bayes point, 12 problems", fontsize=10, color=INK)
+    axes.set_title(f"mean angle to the Bayes point, {PROBLEMS} problems", fontsize=10, color=INK)
     axes.set_xlim(0, 1.18 * max(angles.values()))
     axes.spines[["top", "right", "bottom"]].set_visible(False)
     axes.tick_params(length=0, colors=INK, labelsize=9)

@@ -39,10 +39,10 @@ def save(figure, name, dpi=110):
     plt.close(figure)
 
 
-def save_small(figure, path, dpi=200):
+def save_small(figure, path):
     """Write a picture for screens with small pixels, with 64 colours: curves need no more, and the file stays small."""
     drawn = BytesIO()
-    figure.savefig(drawn, format="png", dpi=dpi)
+    figure.savefig(drawn, format="png", dpi=200)
     plt.close(figure)
     few = Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE)
     few.save(path, optimize=True)

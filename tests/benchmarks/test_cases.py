@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from benchmarks import changing, data, dense_iellip, growth, harness, iellip, kernels, peers, single
 from sklearn.datasets import load_digits
 
-from benchmarks import changing, data, dense_iellip, growth, harness, iellip, kernels, peers, single
 from ellipsoid import PassiveAggressive
 from ellipsoid.estimators import LEARNERS
 

@@ -3,7 +3,6 @@ import json
 import math
 
 import pytest
-
 from benchmarks import harness, report
 
 FEW = harness.Effort(repeats=4, seconds=0.0, least=2)

@@ -13,7 +13,6 @@ from ellipsoid.distributed.progress import RunProgress
 def local_client(workers, **options):
     """A client of a cluster of processes of this machine, each with one thread and a nanny that replaces it."""
     from dask import config
-
     from distributed import Client, LocalCluster
 
     settings = {"distributed.admin.log-length": 0, "distributed.scheduler.allowed-failures": 10}

@@ -25,7 +25,6 @@ pytest.importorskip("distributed")
 
 # Clusters open sockets and child processes, which are closed when Python pleases.
 pytestmark = [
-    pytest.mark.real_process,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -196,9 +195,8 @@ def test_a_worker_that_dies_while_all_are_asked_is_not_waited_for(monkeypatch):
 
 def test_a_worker_that_is_paused_is_not_waited_for():
     """Dask pauses one whose memory is full, and what only it may run waits for ever."""
-    from distributed.core import Status
-
     from distributed import Client
+    from distributed.core import Status
 
     with in_threads(2) as cluster, Client(cluster, set_as_default=False) as found:
         cluster.workers[0].status = Status.paused

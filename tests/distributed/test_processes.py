@@ -13,8 +13,6 @@ import pytest
 from ellipsoid.distributed.engines.processes import Loky
 from ellipsoid.distributed.rounds import run_tasks
 
-pytestmark = pytest.mark.real_process
-
 
 def test_tasks_whose_process_was_killed_are_run_again(tmp_path):
     """Those of a survey, of predictions, of errors on other rows: as those of shards are."""

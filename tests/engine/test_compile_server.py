@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -150,11 +151,12 @@ def test_what_is_needed_is_compiled_by_two_processes_from_both_ends_of_the_list(
     server, started, program = serving
     program(SERVE.format(patience=60))
     files = [tmp_path / str(i) for i in range(7)]
-    server.ahead, server.ahead_of = [partial(Path.write_text, file, "compiled") for file in files], "ellipsoid.streams."
+    calls = [partial(Path.write_text, file, "compiled") for file in files]
+    server.ahead, server.ahead_of = lambda: calls, "ellipsoid.streams."
     assert not server.run_ahead("ellipsoid.engine.loop")
     assert not server.run_ahead("ellipsoid.streams.scan"), "once"
     assert not started
-    server.ahead = [partial(Path.write_text, file, "compiled") for file in files]
+    server.ahead = lambda: calls
     assert server.run_ahead("ellipsoid.streams.scan")
     assert all(file.exists() for file in files)
     assert [process.returncode for process in started] == [-signal.SIGKILL] * 2, "none is left behind"
@@ -164,7 +166,7 @@ def test_one_of_two_processes_that_compile_ahead_may_end_early_and_a_call_may_fa
     server, started, program = serving
     program(SERVE.format(patience=60))
     files = [tmp_path / str(i) for i in range(3)]
-    server.ahead = [
+    server.ahead = lambda: [
         partial(os._exit, 1),
         *(partial(Path.write_text, file, "compiled") for file in files),
         partial(print, "not an answer"),
@@ -175,9 +177,26 @@ def test_one_of_two_processes_that_compile_ahead_may_end_early_and_a_call_may_fa
     assert len(started) == 2
 
 
-def test_where_no_process_can_be_started_nothing_is_compiled_ahead(serving, monkeypatch, tmp_path):
-    server, _, _ = serving
-    monkeypatch.setattr(sys, "executable", None)
-    server.ahead = [partial(Path.write_text, tmp_path / "a", "compiled")]
+@pytest.mark.parametrize("forbidden", ["processes", "threads"])
+def test_where_no_process_or_thread_can_be_started_nothing_is_compiled_ahead(serving, monkeypatch, tmp_path, forbidden):
+    server, started, program = serving
+    if forbidden == "processes":
+        monkeypatch.setattr(sys, "executable", None)
+    else:
+        program(SERVE.format(patience=60))
+        monkeypatch.setattr(compile_server.Thread, "start", lambda _: (_ for _ in ()).throw(RuntimeError("no thread")))
+    server.ahead = lambda: [partial(Path.write_text, tmp_path / "a", "compiled")]
     assert server.run_ahead("ellipsoid.streams.scan")
     assert not (tmp_path / "a").exists()
+    assert all(process.returncode is not None for process in started)
+
+
+def test_a_process_that_can_keep_nothing_ends(serving, tmp_path):
+    server, _, program = serving
+    program(SERVE.format(patience=60))
+    files = [tmp_path / str(i) for i in range(4)]
+    full = partial(warnings.warn, f"{compile_server.NOTHING_KEPT}: the disk is full", RuntimeWarning)
+    other = partial(warnings.warn, "overflow encountered in multiply", RuntimeWarning)
+    server.ahead = lambda: [full, other, *(partial(Path.write_text, file, "compiled") for file in files), full]
+    assert server.run_ahead("ellipsoid.streams.scan")
+    assert not any(file.exists() for file in files)

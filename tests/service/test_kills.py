@@ -70,7 +70,6 @@ def kill_again_and_again(tmp_path, kills, seed):
         server.close()
 
 
-@pytest.mark.real_process
 def test_five_kills_lose_nothing(tmp_path):
     kill_again_and_again(tmp_path, kills=5, seed=1)
 

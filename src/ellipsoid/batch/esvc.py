@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ellipsoid.estimators.parameters.declaration import declared
 from ellipsoid.estimators.parameters.validation import check_flags, one_of, positive, whole
+from ellipsoid.estimators.state.binary_esvm import SOFT_MARGIN_R, check_constants
 from ellipsoid.representation.kernel.device import cuda_arrays, cuda_present
 
 from .classifier import BatchClassifier, check_two_classes, scores, warn_of_zero_rows
@@ -19,7 +20,7 @@ from .device import device_scores
 from .features import FeatureRows
 from .fitting import Prepared, Settings, choose_solver, feature_width, fit_binary, kernel_width, prepare
 from .kernels import KernelFunction, make_kernel, refuse_huge
-from .problem import HARD_MARGIN_R, SOFT_MARGIN_R, Matrix, Solution, Vector, check_constants
+from .problem import HARD_MARGIN_R, Matrix, Solution, Vector
 from .progress import GapBar
 
 

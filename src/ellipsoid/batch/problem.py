@@ -16,13 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.estimators.parameters.validation import positive
+from ellipsoid.estimators.state.binary_esvm import check_constants
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 HARD_MARGIN_R = 1.0 - 1e-6
-SOFT_MARGIN_R = 0.9
 # (D) is unbounded where no hyperplane separates the classes with a hard margin, and alpha then grows without limit. A
 # margin of a share g of the points' lengths bounds alpha_i |phi_i| by about the rank over g.
 DIVERGED = 1e12
@@ -93,13 +92,6 @@ class Solution:
     coef: Any = None
     inverse: Matrix | None = None
     shape: Matrix | None = None
-
-
-def check_constants(nu: float, r: float) -> None:
-    if positive("nu", nu, infinite=True) == np.inf:
-        raise ValueError(f"nu must be positive and finite, got {nu}")
-    if not 0 < positive("r", r, zero=True) < 1:
-        raise ValueError(f"r must lie strictly between 0 and 1, got {r}")
 
 
 def make_problem(

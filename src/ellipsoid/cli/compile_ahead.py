@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 1 << 16
 
-# A comparison is compiled for the first rows, and a row of each of the first labels.
-SAMPLE_ROWS, SAMPLE_LABELS = 32, 50
+# A comparison is compiled for the first rows and a row of each of the first labels, of about so many numbers in all.
+SAMPLE_ROWS, SAMPLE_LABELS, SAMPLE_NUMBERS = 32, 50, 1 << 20
 
 
 def compile_learner_ahead(model: Any, path: str, options: dict[str, Any], classes: int) -> None:
@@ -30,46 +30,52 @@ def compile_learner_ahead(model: Any, path: str, options: dict[str, Any], classe
 
     ``classes`` is the number of labels that were announced, 0 where they appear with the rows.
     """
-    if not os.path.isfile(path):
-        return
-    job = _on_cpu(getattr(model, "learner", model)), path, options, classes
-    _compile_ahead(
-        [partial(compile_reader, path, options), partial(compile_second_form, *job), partial(compile_loop, *job)],
-        "ellipsoid.streams.",
-    )
+
+    def calls() -> Iterator[Callable[[], None]]:
+        job = _on_cpu(getattr(model, "learner", model)), path, options, classes
+        for compile_part, *given in (
+            (compile_reader, path, options),
+            (compile_second_form, *job),
+            (compile_loop, *job),
+        ):
+            yield partial(_unpickle_and_call, compile_part, pickle.dumps(given))
+
+    if os.path.isfile(path):
+        _compile_ahead(calls, "ellipsoid.streams.")
 
 
 def compile_comparison_ahead(models: Mapping[str, Any], source: Stream, protocol: Protocol) -> None:
     """Have the loops of several learners compiled for the rows of a data set in memory, should one be missing."""
+
+    def calls() -> Iterator[Callable[[], None]]:
+        # Half of the rows are held out, to be tested on.
+        short = replace(protocol, passes=1, seeds=(None,), hold_out=0.5)
+        stream = pickle.dumps((_few_rows_twice(X, y), short))
+        for model in models.values():
+            yield partial(_unpickle_and_call, compile_comparison, pickle.dumps([_on_cpu(model), stream]))
+
     X, y = source.arrays()
-    if y is None:
-        return  # which the comparison refuses
-    rows = _few_rows(X, y)
-    short = replace(protocol, passes=1, seeds=(None,), hold_out=0.5)
-    _compile_ahead(
-        [partial(compile_comparison, _on_cpu(model), *rows, short) for model in models.values()], "ellipsoid.engine."
-    )
+    if y is not None:  # which the comparison refuses
+        _compile_ahead(calls, "ellipsoid.engine.")
 
 
-def _compile_ahead(calls: Iterable[Callable[[], object]], package: str) -> None:
+def _compile_ahead(calls: Callable[[], Iterable[Callable[[], None]]], package: str) -> None:
     if (os.cpu_count() or 1) < 2:
         return
     from ellipsoid.engine.native.compile_server import compile_server
 
-    compile_server.ahead_of = package
-    # Read only when the libraries have been imported the way that commands do, so in two steps.
-    compile_server.ahead = [partial(_call, pickle.dumps(call)) for call in calls]
+    compile_server.ahead, compile_server.ahead_of = calls, package
 
 
-def _call(pickled: bytes) -> None:
-    """Make a call in the process of a compile server."""
+def _unpickle_and_call(function: Callable[..., None], arguments: bytes) -> None:
+    """Run in the process of a compile server. Unpickling imports scikit-learn, which commands import lazily."""
     from .startup import import_libraries
 
     import_libraries()
     from ellipsoid.engine.native.compile_server import compile_server
 
     compile_server.open = False  # this process compiles by itself
-    pickle.loads(pickled)()
+    function(*pickle.loads(arguments))
 
 
 def _on_cpu(model: Any) -> Any:
@@ -113,20 +119,22 @@ def compile_second_form(model: Any, path: str, options: dict[str, Any], known: i
         compile_loop(model.set_params(shape="dense"), path, options, known)
 
 
-def compile_comparison(model: Any, X: Any, y: Any, protocol: Protocol) -> None:
+def compile_comparison(model: Any, stream: bytes) -> None:
     """Compile what a comparison makes of a learner: learning, predictions and bounds."""
     from ellipsoid.evaluate.compare import compare
 
-    compare({"learner": model}, (X, y), protocol)
+    compare({"learner": model}, *pickle.loads(stream))
 
 
-def _few_rows(X: Any, y: Any) -> tuple[Any, Any]:
-    """The first rows and a row of each label, all twice: to learn them and to test on them."""
+def _few_rows_twice(X: Any, y: Any) -> tuple[Any, Any]:
+    """The first rows and a row of each label, in this order, and all of them once more."""
     import numpy as np
 
     chosen = np.arange(min(len(y), SAMPLE_ROWS))
     if y.ndim == 1:
         chosen = np.union1d(chosen, np.unique(y, return_index=True)[1][:SAMPLE_LABELS])
+    if isinstance(X, np.ndarray):
+        chosen = chosen[: max(4, SAMPLE_NUMBERS // max(1, X.shape[1]))]
     chosen = np.tile(chosen, 2)
     return X[chosen], y[chosen]
 

@@ -1,6 +1,6 @@
 """The compiled loop, generic functions, and all that knows numba."""
 
-from .compile import call, clear_cache, compiled, entry, without_lock
+from .compile import call, compiled, entry, without_lock
 from .generic import generic
 from .loop import NO_WEIGHTS, decide, inspect, learn, scores_of
 from .rows import CSR, Dense
@@ -16,7 +16,6 @@ __all__ = [
     "OneVsRest",
     "Regression",
     "call",
-    "clear_cache",
     "compiled",
     "decide",
     "entry",

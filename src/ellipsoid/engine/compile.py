@@ -7,7 +7,6 @@ and returns the compiled function itself. Its caller must always pass arguments 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from threading import RLock, local
 from typing import Any
 
@@ -23,7 +22,6 @@ from .native.nogil import without_gil
 _entries: dict[Any, Callable[..., Any]] = {}
 _compiling = RLock()
 _here = local()
-_dispatchers: list[Any] = []
 
 
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -35,8 +33,8 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         return partial(compiled, **options)
     SOURCES.append(Source(function))
     dispatcher = numba.njit(function, **options)
-    if not config.DISABLE_JIT and KEEP_ON_DISK is not None and KEEP_ON_DISK(dispatcher):
-        _dispatchers.append(dispatcher)
+    if not config.DISABLE_JIT and KEEP_ON_DISK is not None:
+        KEEP_ON_DISK(dispatcher)
     return dispatcher
 
 
@@ -97,19 +95,3 @@ def _likeness(arg: Any) -> Any:
     if kind is np.ndarray:
         return arg.dtype, arg.ndim, arg.flags.num
     return (kind, *map(_likeness, arg)) if issubclass(kind, tuple) else kind
-
-
-def clear_cache() -> int:
-    """Delete the machine code kept on disk for this package; returns the number of files deleted.
-
-    >>> from ellipsoid.engine import clear_cache
-    >>> clear_cache()  # doctest: +SKIP
-    12
-    """
-    count = 0
-    for dispatcher in _dispatchers:
-        cache = dispatcher._cache
-        for path in Path(cache.cache_path).glob(f"{cache._impl.filename_base}*.nb[ci]"):
-            path.unlink(missing_ok=True)
-            count += 1
-    return count

@@ -67,7 +67,7 @@ class CELLIP(VersionSpaceAttributes, EllipsoidalClassifier):
     margin : float
         The margin gamma that some classifier of norm 1 is assumed to have.
     a : float
-        Share of that margin that is required, in (0, 1].
+        Share of that margin that is required, in [0, 1]; 0 only with ``cut="minvol"``.
     radius : float or None
         Radius of the start ball; None is ``1 + (1 - a) * margin``. Only ``a * margin / radius`` matters.
     cut : {"paper", "minvol"}
@@ -120,7 +120,7 @@ class CELLIP(VersionSpaceAttributes, EllipsoidalClassifier):
         margin = positive("margin", self.margin, zero=True, most=LARGEST_SIZE)
         a = positive("a", self.a, zero=True)
         if a > 1.0:
-            raise ValueError(f"a must lie in (0, 1], got {self.a!r}")
+            raise ValueError(f"a must lie in [0, 1], got {self.a!r}")
         if a * margin == 0.0 and not smallest:
             raise ValueError(
                 f"a * margin must be positive for cut='paper', because it never moves otherwise; got a={a:g}, "

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ellipsoid.batch.problem import SOFT_MARGIN_R, check_constants
 from ellipsoid.certificates import Certificate
 from ellipsoid.certificates.rounding import Span
 
@@ -18,7 +17,7 @@ from .parameters.declaration import declared
 from .parameters.validation import positive
 from .shell.base import OnlineClassifier
 from .shell.early_stopping import HeldOut
-from .state.binary_esvm import Terms
+from .state.binary_esvm import SOFT_MARGIN_R, Terms, check_constants
 from .state.learner import Learner
 from .state.online_esvc import EllipsoidalSVMLearner, row_lengths
 

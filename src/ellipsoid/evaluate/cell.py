@@ -106,6 +106,7 @@ class Cell:
 class Protocol:
     """How the rows are presented.
 
+    ``passes``: how often each order is learned. ``window``: the rows of the sliding error, as in `prequential`.
     ``seeds``: one run for each, in the order it draws; None is file order. ``hold_out``: the share of the last rows
     kept for testing where the data has no test part. ``scale``: ``none``, ``unit`` or ``standard``. ``announce``: the
     learners get all labels of the training part beforehand. ``at_once``: no stream; the models are fitted on this many

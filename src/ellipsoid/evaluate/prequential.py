@@ -83,7 +83,7 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
         if not isinstance(rows, int | np.integer):
             raise ValueError(f"{name} must be a whole number of rows, got {rows!r}")
         if rows < least:
-            raise ValueError(f"{name} must be {'positive' if least else 'a number of rows'}, got {rows}")
+            raise ValueError(f"{name} must be {'positive' if least else 'at least 0'}, got {rows}")
     if metric is not None and not hasattr(metric, "update"):
         raise TypeError(f"metric must have update(y_true, y_pred), got {type(metric).__name__}")
     if isinstance(stream, tuple) and len(stream) == 2 and hasattr(stream[0], "columns"):

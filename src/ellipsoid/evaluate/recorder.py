@@ -147,8 +147,8 @@ class ErrorRecorder(Recorder):
         self.compile_seconds = perf_counter() - began
 
     def _labels_for_clone(self, y: Any) -> Any:
-        """The announced labels; failing those, the labels that the model has learned, where these rows bring no other:
-        a model that knows three labels does not run the loop for two again.
+        """The announced labels; failing those, the labels that the model has learned, where these rows bring no other.
+        A clone that met them one by one would compile the loop for two labels, which the model does not run again.
         """
         known = getattr(self.model, "classes_", None)
         if self.classes is not None or known is None or len(known) < 2 or y.ndim == 2:

@@ -41,7 +41,7 @@ class RegressionRun:
     windowed_mae: NDArray[np.float64] = field(repr=False)
 
     @property
-    def rows_per_second(self) -> float:
+    def speed(self) -> float:
         """Rows predicted and learned in a second."""
         return self.rows / self.seconds if self.seconds else float("inf")
 

@@ -24,7 +24,7 @@ def check_folder(path: str | os.PathLike[str]) -> None:
     """Raise ``OSError`` where no file can be written under this name."""
     if _is_special(path):
         if not os.access(path, os.W_OK):
-            raise PermissionError(f"{path} cannot be written to; name another file file")
+            raise PermissionError(f"{path} cannot be written to; name another file")
         return
     target = _resolved(path)
     if target.is_dir():
@@ -32,7 +32,7 @@ def check_folder(path: str | os.PathLike[str]) -> None:
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; create it first")
     if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"the folder of {path} cannot be written to; name another folder file folder file")
+        raise PermissionError(f"the folder of {path} cannot be written to; name another folder")
 
 
 @contextmanager

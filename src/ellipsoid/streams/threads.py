@@ -64,14 +64,14 @@ def map_in_threads(
         workers.stop()
 
 
-def read_ahead(items: Iterator[Any], depth: int = 2) -> Iterator[Any]:
-    """The same items, up to ``depth`` of them read by a thread before they are asked for, from the second one on.
+def read_ahead(items: Iterator[Any]) -> Iterator[Any]:
+    """The same items, up to two of them read by a thread before they are asked for, from the second one on.
 
     >>> list(read_ahead(iter([("a", 1), ("b", 2), ("c", 3)])))
     [('a', 1), ('b', 2), ('c', 3)]
     """
     yield from islice(items, 1)
-    yield from map_in_threads(items, lambda item, earlier: item, 1, note=lambda item: None, waiting=depth)
+    yield from map_in_threads(items, lambda item, earlier: item, 1, note=lambda item: None, waiting=2)
 
 
 class _Workers:

@@ -98,9 +98,8 @@ class Dask:
         """Wait for a result."""
         from concurrent.futures import CancelledError
 
-        from distributed.client import FutureCancelledError
-
         from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
 
         for _ in self.as_done([future]):
             pass

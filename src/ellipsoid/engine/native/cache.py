@@ -28,7 +28,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
-from .compile_server import compile_server
+from .compile_server import NOTHING_KEPT, compile_server
 from .digest import SOURCES, source_digest
 from .shipped import FOLDER, shipped_level
 
@@ -37,21 +37,18 @@ from .shipped import FOLDER, shipped_level
 def warn_of_no_cache() -> None:
     """Warn once: the installation is read-only and the user has no home, or the disk is full."""
     warnings.warn(
-        "no folder for compiled code is writable, so every process compiles again; set "
-        "NUMBA_CACHE_DIR to a writable folder",
+        f"{NOTHING_KEPT}, so every process compiles again; set NUMBA_CACHE_DIR to a writable folder",
         RuntimeWarning,
         stacklevel=4,
     )
 
 
-def keep_on_disk(dispatcher: Any) -> bool:
-    """Let what numba's dispatcher compiles be kept; False, and a warning, where there is no folder for it."""
+def keep_on_disk(dispatcher: Any) -> None:
+    """Let what numba's dispatcher compiles be kept, or warn where there is no folder for it."""
     try:
         dispatcher._cache = DigestCache(dispatcher.py_func)
     except RuntimeError:
         warn_of_no_cache()
-        return False
-    return True
 
 
 class DigestCache(FunctionCache):

@@ -12,6 +12,7 @@ import os
 import pickle
 import subprocess
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, redirect_stdout, suppress
@@ -26,6 +27,11 @@ REQUEST_WAIT = 5.0
 
 DONE = b"."
 
+# How the warning begins that machine code cannot be kept.
+NOTHING_KEPT = "no folder for compiled code is writable"
+
+Call = Callable[[], object]
+
 
 class CompileServer:
     """A process that compiles on request while it is open; started by a request, ended by a lack of them."""
@@ -33,9 +39,9 @@ class CompileServer:
     open = False
     # Called before each wait, to show that something is being compiled.
     on_wait: Callable[[], object] | None = None
-    # Calls that compile what will be needed, made by other processes when the first function missing is in a package
-    # whose name begins with ``ahead_of``; otherwise little is left to compile.
-    ahead: Iterable[Callable[[], object]] = ()
+    # Gives the calls that compile what will be needed. Other processes make them when the first function missing is in
+    # a package whose name begins with ``ahead_of``; otherwise little is left to compile.
+    ahead: Callable[[], Iterable[Call]] | None = None
     ahead_of = ""
 
     def __init__(self) -> None:
@@ -44,22 +50,18 @@ class CompileServer:
     def run_ahead(self, module: str) -> bool:
         """Have the calls of ``ahead`` made, if this module is one to do so for; False where nothing ran.
 
-        Two processes take them from both ends of the list: neighbours, which have most in common, compile it once.
+        One process takes calls from the front of the list and one from the back: neighbours share code, which is then
+        compiled once.
         """
-        calls, self.ahead = deque(self.ahead), ()
-        if not calls or not module.startswith(self.ahead_of):
+        ahead, self.ahead = self.ahead, None
+        if ahead is None or not module.startswith(self.ahead_of):
             return False
         if self.on_wait is not None:
             self.on_wait()
-        # The system may forbid processes, or Python not know its executable.
-        with suppress(OSError, TypeError), ExitStack() as running:
-            threads = []
-            for take in (calls.popleft, calls.pop):
-                process = _started()
-                running.callback(_end, process)
-                threads.append(Thread(target=_make_all, args=(process, take), daemon=True))
-                threads[-1].start()
-            for thread in threads:
+        calls = deque(ahead())
+        # The system may forbid processes or threads, or Python not know its executable.
+        with suppress(OSError, TypeError, RuntimeError), ExitStack() as running:
+            for thread in [_maker(take, running) for take in (calls.popleft, calls.pop)]:
                 thread.join()
         return True
 
@@ -98,11 +100,19 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def _make_all(process: subprocess.Popen[bytes], take: Callable[[], Callable[[], object]]) -> None:
-    """Have a process make one call after the other, until none is left or the process has ended."""
-    with suppress(IndexError):
-        while _done(process, take()):
-            pass
+def _maker(take: Callable[[], Call], running: ExitStack) -> Thread:
+    """A thread that has a process make one call after the other, until none is left or the process has ended."""
+    process = _started()
+    running.callback(_end, process)
+
+    def make_all() -> None:
+        with suppress(IndexError):
+            while _done(process, take()):
+                pass
+
+    thread = Thread(target=make_all, daemon=True)
+    thread.start()
+    return thread
 
 
 def _compile(module: str, name: str, kinds: Any, modules: Iterable[str]) -> None:
@@ -112,28 +122,33 @@ def _compile(module: str, name: str, kinds: Any, modules: Iterable[str]) -> None
     getattr(import_module(module), name).compile(kinds)
 
 
-def _done(process: subprocess.Popen[bytes], call: Callable[[], object]) -> bool:
+def _done(process: subprocess.Popen[bytes], call: Call) -> bool:
     """Have a process make a call, and wait; False if it ends, or has ended, without an answer."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         process.stdin.write(pickle.dumps(call))
         process.stdin.flush()
-    except OSError:
+        return process.stdout.read(1) == DONE
+    except (OSError, ValueError):  # it has ended, or is being ended by another thread
         return False
-    return process.stdout.read(1) == DONE
 
 
 def serve() -> None:
     """Run in the other process: make the calls that come from standard input, and answer each on standard output."""
-    calls: SimpleQueue[Callable[[], object]] = SimpleQueue()
+    calls: SimpleQueue[Call] = SimpleQueue()
     Thread(target=_take, args=(calls,), daemon=True).start()
     answers = sys.stdout.buffer
+    # Where nothing can be kept on disk, what is compiled here is of no use to anybody.
+    warnings.filterwarnings("error", NOTHING_KEPT)
     try:
         while True:
             call = calls.get(timeout=REQUEST_WAIT)
             with suppress(Exception), redirect_stdout(None):
-                call()
+                try:
+                    call()
+                except RuntimeWarning:
+                    break
             answers.write(DONE)
             answers.flush()
     except Empty:

@@ -46,7 +46,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
 
     _core: Learner = field(init=False)
     _multilabel: ClassVar[bool] = False
-    # Does the number of features matter, counting those that no row has had yet? A number: only if there are more.
+    # Does what is learned depend on how many columns a row has, empty ones included? A number n: only beyond n columns.
     _counts_features: ClassVar[bool | int] = False
 
     # -- what a subclass gives ---------------------------------------------------------------------------------

@@ -25,6 +25,9 @@ from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.table_protocol import Floats
 
+from ..parameters.validation import positive
+
+SOFT_MARGIN_R = 0.9
 STEP = 0.3
 # How much t may grow before rho is renewed, and the fewest steps between two renewals.
 GROWTH, LEAST_STEPS = 0.05, 10
@@ -32,6 +35,14 @@ GROWTH, LEAST_STEPS = 0.05, 10
 EIGEN_WIDTH = 200
 
 CLOCK, RHO, TOP, RADIUS, WAITING, DUE, MOVES = range(7)
+
+
+def check_constants(nu: float, r: float) -> None:
+    """Refuse constants for which neither problem has a solution."""
+    if positive("nu", nu, infinite=True) == np.inf:
+        raise ValueError(f"nu must be positive and finite, got {nu}")
+    if not 0 < positive("r", r, zero=True) < 1:
+        raise ValueError(f"r must lie strictly between 0 and 1, got {r}")
 
 
 class Terms(NamedTuple):

@@ -76,7 +76,7 @@ class BudgetTable(ExpansionTable):
         residual = own - float(values[t, :used] @ z)
         losses = self._losses(z, residual, scores) if used == self.budget and residual > 0.0 else np.zeros(0)
         if residual <= TINY_RESIDUAL * own or (len(losses) and moved @ moved * residual <= losses.min()):
-            self._distribute(z, 1.0, moved, late)
+            self._distribute(z, moved, late)
             self._reduce_norm2(max(0.0, residual) * float(moved @ moved))
         elif used < self.budget:
             slot = int(self.patterns.place(block, np.array([t]))[0])
@@ -103,11 +103,11 @@ class BudgetTable(ExpansionTable):
             self.late = doubled(self.late, slot + 1)
             self.late[slot, : len(moved)] += late
 
-    def _distribute(self, shares: Floats, factor: float, moved: Floats, late: Floats | None) -> None:
+    def _distribute(self, shares: Floats, moved: Floats, late: Floats | None) -> None:
         """Give every pattern its share of a row of coefficients."""
-        self.coef[: len(shares), : len(moved)] += np.outer(factor * shares, moved)
+        self.coef[: len(shares), : len(moved)] += np.outer(shares, moved)
         if late is not None:
-            self.late[: len(shares), : len(moved)] += np.outer(factor * shares, late)
+            self.late[: len(shares), : len(moved)] += np.outer(shares, late)
 
     def _losses(self, z: Floats, residual: float, scores: int) -> Floats:
         """The loss of removing each pattern, where the new example is one of them."""
@@ -126,7 +126,7 @@ class BudgetTable(ExpansionTable):
         gone, gone_late = self.coef[p, :scores].copy(), self.late[p, :scores].copy() if self.average else None
         shares = -column / kept
         shares[p] = 0.0
-        self._distribute(shares, 1.0, gone, gone_late)
+        self._distribute(shares, gone, gone_late)
         self._reduce_norm2(float(gone @ gone) / kept)
         self.coef[p, :scores] = ahead.moved[t] - (new / kept) * gone
         if gone_late is not None:

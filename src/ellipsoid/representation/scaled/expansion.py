@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine.protocol import TAU, absorb, norm2
+from ellipsoid.engine.protocol import TAU, absorb
 from ellipsoid.engine.tally import ROUNDS
 
 from ..kernel.expansion import ExpansionTable, KernelSpec
@@ -31,9 +31,8 @@ from .weights import (
     SMALLER_UNIT,
     SMALLEST_SCALE,
     TRUSTED_GROWTH,
-    blend,
+    blended,
     bring_up,
-    reach,
 )
 
 # Patterns that are scored together when the norm is summed.
@@ -42,10 +41,8 @@ NORM_PATTERNS = 512
 
 @absorb.register(ScaledAhead)
 def _(rep, rule, rows, t, moves, work, tally):
-    state, squares = rep.state, 0.0
-    for k in range(moves):
-        squares += work[TAU, k] * work[TAU, k]
-    c, d = blend(rule, state, reach(moves, work), squares * norm2(rep, rows, t), tally)
+    state = rep.state
+    c, d = blended(rep, rule, rows, t, moves, work, tally)
     if d == 0.0:
         return False
     bring_up(state, tally[ROUNDS])

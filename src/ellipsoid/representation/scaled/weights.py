@@ -108,12 +108,19 @@ def _(rep, rows, t, n, kept):
     put_back(rep.table, rows, t, n, kept)
 
 
-@absorb.register(ScaledWeights)
-def _(rep, rule, rows, t, moves, work, tally):
-    state, squares = rep.state, 0.0
+@helper()
+def blended(rep, rule, rows, t, moves, work, tally):
+    """c and d of the rule's step for row t."""
+    squares = 0.0
     for k in range(moves):
         squares += work[TAU, k] * work[TAU, k]
-    c, d = blend(rule, state, reach(moves, work), squares * norm2(rep, rows, t), tally)
+    return blend(rule, rep.state, reach(moves, work), squares * norm2(rep, rows, t), tally)
+
+
+@absorb.register(ScaledWeights)
+def _(rep, rule, rows, t, moves, work, tally):
+    state = rep.state
+    c, d = blended(rep, rule, rows, t, moves, work, tally)
     if d == 0.0:
         return False
     bring_up(state, tally[ROUNDS])

@@ -40,7 +40,11 @@ MOST_TOKEN_CHECKS = 5
 
 @dataclass(frozen=True)
 class WebOptions:
-    """The limits of a body: ``max_body`` bytes, ``chunk_seconds`` between two chunks, ``body_seconds`` in all."""
+    """The limits of a body: ``max_body`` bytes, ``chunk_seconds`` between two chunks, ``body_seconds`` in all.
+
+    ``workers`` threads decode and predict batches; with ``loopback_only``, where there are no tokens, other host names
+    than this machine's are refused.
+    """
 
     max_body: int = 1 << 26
     chunk_seconds: float = 10.0

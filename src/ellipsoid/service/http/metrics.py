@@ -42,8 +42,8 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
-        self.commit_works = Counter(
-            "ellipsoid_committed_works", "Requests that were committed to the journal.", registry=self.registry
+        self.committed_writes = Counter(
+            "ellipsoid_committed_writes", "Requests that were committed to the journal.", registry=self.registry
         )
         self._children: dict[Any, Any] = {}
         self.store = store
@@ -52,7 +52,7 @@ class Metrics:
 
     def _committed(self, seconds: float, writes: int) -> None:
         self.commit_seconds.observe(seconds)
-        self.commit_works.inc(writes)
+        self.committed_writes.inc(writes)
 
     def answered(self, call: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
@@ -66,7 +66,7 @@ class Metrics:
     def collect(self) -> Iterator[Metric]:
         """The gauges, as they are now."""
         journal = self.store.journal
-        yield GaugeMetricFamily("ellipsoid_waiting_works", "Requests that wait to be written.", journal.waiting)
+        yield GaugeMetricFamily("ellipsoid_waiting_writes", "Requests that wait to be written.", journal.waiting)
         yield GaugeMetricFamily("ellipsoid_writable", "1 if the last write succeeded.", int(journal.fault is None))
         families = {
             name: GaugeMetricFamily(f"ellipsoid_{name}", text, labels=["model"]) for name, text in _MODELS.items()

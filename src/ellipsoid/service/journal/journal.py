@@ -34,7 +34,6 @@ class Journal:
     def __init__(self, path: Path, *, most_waiting: int = 1024, group_seconds: float = 0.0) -> None:
         self.path, self.most_waiting, self.group_seconds = path, most_waiting, group_seconds
         self.connection = opened(path, write=True)
-        self.commits = self.failures = 0
         # Why the last commit failed, None if it did not.
         self.fault: str | None = None
         self.observe: Callable[[float, int], None] = lambda seconds, writes: None
@@ -105,7 +104,6 @@ class Journal:
                 return
             self._fail(writes[0], error)
             return
-        self.commits += 1
         self.fault = None
         for write, answer in ended:
             if isinstance(answer, CallProblem):
@@ -156,7 +154,6 @@ class Journal:
         self.connection = fresh
 
     def _fail(self, write: Write, error: Exception) -> None:
-        self.failures += 1
         if isinstance(error, sqlite3.Error | OSError):
             if self.fault is None:
                 _log.error("the journal cannot be written: %s", error)

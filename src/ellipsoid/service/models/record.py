@@ -63,7 +63,6 @@ class RunRecord:
             "recent": "".join("01"[int(wrong)] for wrong in self.recent),
             "labels": np.asarray(labels).tolist()[-PAIRS:],
             "predicted": np.asarray(predicted).tolist()[-PAIRS:],
-            "curve": [],  # earlier versions read one
         }
 
     @classmethod
