@@ -5,6 +5,7 @@ The public names are listed once, in ``_EXPORTS``, and are imported when first u
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
@@ -108,7 +109,10 @@ if TYPE_CHECKING:
 # Names that are modules themselves: they are imported as such, so that their packages need not re-export them.
 MODULES = ("datasets", "distributed")
 
-__all__ = ["__version__", *_EXPORTS]  # noqa: PLE0604 - the names are strings, all of them
+# Names that the extra `serve` is needed for; ``import *`` passes over them without it.
+_SERVED = () if find_spec("msgspec") else ("Client", "ServiceError")
+
+__all__ = ["__version__", *(name for name in _EXPORTS if name not in _SERVED)]  # noqa: PLE0604 - the names are strings
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,7 @@
 """The proven gap brackets the known optimum at every step, on problems whose optimum is known."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -362,3 +364,13 @@ GOOD = quadratic([0.5, 0.5], [1, 1])
 def test_wrong_input_or_answer_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         minimize(**{"f_and_subgradient": GOOD, "x0": [0.0, 0.0], "radius": 2.0, **arguments})
+
+
+def test_no_point_outside_the_ball_is_the_best_one_by_rounding():
+    """The distance of a point in the last digit beyond the sphere may be rounded to the radius."""
+    start = np.array([float.fromhex("0x1.5ff68ae90de1cp-19"), float.fromhex("-0x1.f25a63f7cdc59p-17")])
+    radius, slope = float.fromhex("0x1.07b4ed752ad4cp-8"), np.array([-1.0, -1.0])
+    result = minimize(lambda x: (float(slope @ x), slope), start, radius, tol=0.0)
+    squares = sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(result.x.tolist(), start.tolist(), strict=True))
+    assert squares <= Fraction(radius) ** 2
+    assert result.lower_bound <= result.fun

@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 from safetensors.numpy import load as read_arrays
 from safetensors.numpy import save as write_arrays
 
-from ellipsoid import IELLIP, MIRA, Perceptron, load
+from ellipsoid import AROW, CELLIP, IELLIP, MIRA, OnlineSVM, Perceptron, SecondOrderPerceptron, Winnow, load
+from ellipsoid.ellipsoids.state import COMPLETE, LOG_SCALE
+from ellipsoid.estimators.files import container
 from ellipsoid.estimators.files.container import DamagedModel, checksum
+from ellipsoid.links.weights import DIVISOR
+from ellipsoid.representation.window.slots import SEEN
 
 
 @pytest.fixture(scope="module")
@@ -339,3 +343,33 @@ def test_a_forged_seed_of_random_choices(seed, place):
     forge(blob, place, header=header)
     with pytest.raises(DamagedModel, match="seed"):
         load(place)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("model", "array", "place_in_row", "values"),
+    [
+        # A compiled loop would write beyond its arrays: it asks for no more room where no update needs any.
+        (AROW(shape="gram"), "numbers", COMPLETE, (1.0, -2.0)),
+        (AROW(kernel="rbf"), "numbers", COMPLETE, (1.0, 0.5)),
+        (SecondOrderPerceptron(shape="gram"), "numbers", COMPLETE, (1.0,)),
+        (CELLIP(margin=0.01, shape="gram"), "numbers", COMPLETE, (1.0,)),
+        (IELLIP(), "numbers", COMPLETE, (2.0, -1.0)),
+        (AROW(), "numbers", LOG_SCALE, (1e300, -1e300)),
+        (Winnow(), "sums", DIVISOR, (0.0, -1.0)),
+        (OnlineSVM(window=5), "window_numbers", SEEN, (1e300, -5.0)),
+        (OnlineSVM(window=5), "window_own", 0, (-1e300,)),
+    ],
+)
+def test_forged_numbers_that_a_loop_relies_on(model, array, place_in_row, values, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (30, 3))
+    model.partial_fit(X, (X[:, 0] > 0.1).astype(int)).save(tmp_path / "model")
+    content = container.read(tmp_path / "model")
+    for value in values:
+        forged = content.arrays[array].copy()
+        forged.reshape(-1)[place_in_row] = value
+        container.write(tmp_path / "forged", content.header, {**content.arrays, array: forged})
+        with pytest.raises(DamagedModel, match="is not a sound model"):
+            load(tmp_path / "forged")
+    assert load(tmp_path / "model").t_ == 30

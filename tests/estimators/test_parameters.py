@@ -17,6 +17,7 @@ from ellipsoid import (
     BayesPointMachine,
     EllipsoidalSVC,
     OnlineEllipsoidalSVC,
+    PassiveAggressive,
     Perceptron,
     QuasiAdditive,
     Scaled,
@@ -234,10 +235,12 @@ def test_old_names_are_accepted_with_a_warning_that_gives_the_new_ones():
         (BayesPointMachine(fit_intercept="no"), "fit_intercept"),
         (EllipsoidalSVC(hard_margin="no"), "hard_margin"),
         (QuasiAdditive(average="no"), "average"),
+        (PassiveAggressive(average=3), "average"),
+        (MIRA(shuffle=None), "shuffle"),
         (IELLIP(kernel="rbf", average="vote"), "average"),
         (AROW(kernel="rbf", average="vote"), "average"),
     ],
 )
-def test_a_text_is_not_taken_for_true(model, flag):
+def test_what_is_neither_true_nor_false_is_refused(model, flag):
     with pytest.raises(ValueError, match=f"{flag} must be True or False, got"):
         model.fit(X, Y)

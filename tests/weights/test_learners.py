@@ -240,6 +240,18 @@ def test_bad_class_weights_are_refused(class_weight, message):
         PassiveAggressive(class_weight=class_weight).partial_fit([[1.0]], [1])
 
 
+@pytest.mark.interpreted
+@pytest.mark.parametrize("model", [PassiveAggressive(), AROW(), Perceptron()], ids=repr)
+def test_a_product_of_weights_that_is_0_in_floating_point_is_refused(model):
+    """It is no row of weight 0, and a learner would divide by it."""
+    X, y = np.eye(3), [0, 1, 0]
+    model = clone(model).set_params(class_weight={0: 1.0, 1: 1e-200})
+    with pytest.raises(ValueError, match="row 1 of sample_weight times class_weight is too small for a float: 1e-200"):
+        model.partial_fit(X, y, classes=[0, 1], sample_weight=[1.0, 1e-200, 1.0])
+    assert not hasattr(model, "t_")
+    assert model.partial_fit(X, y, classes=[0, 1], sample_weight=[1.0, 1e-100, 1.0]).t_ == 3
+
+
 def test_rows_of_weight_0_alone_are_no_rows():
     model = PassiveAggressive()
     assert model.partial_fit([[1.0], [np.nan]], [0, 1], sample_weight=[0, 0]) is model

@@ -122,6 +122,14 @@ def command(**options: Any) -> None:
     show_summary(run, options)
 
 
+# Parameters that only `fit` reads, and what a command has in their place.
+OF_FIT = {
+    "n_epochs": ": use --epochs",
+    "shuffle": ": use --shuffle",
+    **dict.fromkeys(("early_stopping", "validation_fraction", "n_iter_no_change", "tol"), ": leave it out"),
+}
+
+
 def _every(text: str | None) -> tuple[int | None, float | None]:
     """The number of rows or of seconds between saves; the other is None."""
     if text is None:
@@ -156,9 +164,15 @@ def _new_model(options: dict[str, Any]) -> Any:
     if name is None:
         # A run over shards needs --model even with --resume.
         instead = "" if is_sharded(options) else " (or '--resume', to go on with a saved model)"
-        raise click.UsageError(f"Missing option '--model'{instead}.")
+        raise click.UsageError(f"Missing option '--model'{instead}. To begin with, try EllipsoidClassifier.")
+    parameters = parameters_of(options["settings"])
+    for key in parameters:
+        if key in OF_FIT:
+            raise click.UsageError(
+                f"--param {key} would change nothing, because rows are learned as they come{OF_FIT[key]}."
+            )
     try:
-        return learner(name, parameters_of(options["settings"]))
+        return learner(name, parameters)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 

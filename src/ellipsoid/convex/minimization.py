@@ -21,6 +21,7 @@ Schrijver (Combinatorica 1, 1981).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from math import log
 from typing import Literal, NamedTuple
 
@@ -104,11 +105,16 @@ class _Search:
     def _ball(self, x: Floats) -> _Linearisation | None:
         offset = x - self.start
         distance = float(lengths(offset))
-        if distance <= self.radius:
-            return None
-        normal, value = offset / distance, distance - self.radius
         rounding = (2.0 * x.size + 8.0) * EPSILON * distance
+        if distance + rounding <= self.radius or (distance - rounding <= self.radius and self._lies_within(x)):
+            return None
+        normal, value = offset / distance, max(0.0, distance - self.radius)
         return _Linearisation("ball", None, value, value, rounding, normal, self._along(normal))
+
+    def _lies_within(self, x: Floats) -> bool:
+        """Is a point in the ball? Without rounding, for one that is close to the sphere."""
+        squares = ((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x.tolist(), self.start.tolist(), strict=True))
+        return sum(squares) <= Fraction(self.radius) ** 2
 
     def _deepest_constraint(self, x: Floats, iteration: int) -> _Linearisation | None:
         violated = []

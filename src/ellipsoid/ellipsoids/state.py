@@ -5,7 +5,7 @@ s, so that log det P = dim log s + sum log(1 - kappa) is known in O(1), whatever
 """
 
 from collections.abc import Mapping
-from math import log
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -84,9 +84,10 @@ def complete_numbers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([numbers, np.zeros(STATE_SIZE - len(numbers))])
 
 
-def checked_numbers(arrays: Mapping[str, NDArray[Any]], rounds: int) -> NDArray[np.float64]:
+def checked_numbers(arrays: Mapping[str, NDArray[Any]], rounds: int, columns: float) -> NDArray[np.float64]:
     """The scalars of a file with so many rounds of updates, or a ``ValueError`` where no run could have them.
 
+    ``columns`` is the most downdates that the rule makes; only one that stops making them asks for no more room.
     Compiled loops do not check bounds: a forged count would make them read or write foreign memory. Other values are
     free, as any numbers make some ellipsoid, except those that a loop waits for.
     """
@@ -98,8 +99,11 @@ def checked_numbers(arrays: Mapping[str, NDArray[Any]], rounds: int) -> NDArray[
         raise ValueError("its counts are not all whole and non-negative")
     if arrays["rounds"].ndim != 1 or numbers[CUTS] != rounds:
         raise ValueError(f"it counts {numbers[CUTS]:g} updates and lists {rounds}")
-    if not abs(numbers[LOG_KEPT]) <= LARGEST_LOG_VOLUME:
-        raise ValueError(f"the log volume of its ellipsoid cannot be {numbers[LOG_KEPT]:g}")
+    for slot in (LOG_KEPT, LOG_SCALE):
+        if not abs(numbers[slot]) <= LARGEST_LOG_VOLUME:
+            raise ValueError(f"the log volume of its ellipsoid cannot be {numbers[slot]:g}")
+    if numbers[COMPLETE] not in (0.0, 1.0) or (numbers[COMPLETE] and columns == inf):
+        raise ValueError("it says that its ellipsoid shrinks no more, which no such learner comes to")
     if numbers[HALT]:
         raise ValueError("it was written in the middle of a step")
     return numbers

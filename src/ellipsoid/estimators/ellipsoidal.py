@@ -183,7 +183,7 @@ class KernelLearner(DeviceLearner, EllipsoidLearner):
         )  # fmt: skip
 
     def stored_width(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], functions: int) -> int:
-        KernelTable.check(arrays, functions)
+        KernelTable.check(arrays, functions, self.table_options["columns"])
         return int(arrays["SV"].shape[1] - 1)
 
     def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:

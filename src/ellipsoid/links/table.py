@@ -156,6 +156,8 @@ class LinkTable(Table):
             raise ValueError("its arrays have wrong shapes")
         if not (np.isfinite(arrays["V"]).all() and np.isfinite(arrays["sums"]).all()):
             raise ValueError("it holds NaN or inf")
+        if not (arrays["sums"][:, DIVISOR] > 0.0).all():
+            raise ValueError("its weights have no positive divisor")
         for name, table in (("W", self.dual), ("V", self.V), ("U", self.U)):
             if table.size and name in arrays:
                 table[:columns, :scores] = arrays[name].T

@@ -347,11 +347,13 @@ class KernelTable(Table):
         return {**arrays, "R" if self.numbers[slots.FACTORED] else "S": square.copy(), "numbers": self.numbers.copy()}
 
     @staticmethod
-    def check(arrays: FormArrays, functions: int) -> None:
-        """Raise ``ValueError`` unless arrays of a file make a kernel expansion of so many functions."""
+    def check(arrays: FormArrays, functions: int, columns: float) -> None:
+        """Raise ``ValueError`` unless arrays of a file make a kernel expansion of so many functions, for a rule that
+        makes at most ``columns`` downdates.
+        """
         name = "R" if "R" in arrays else "S"
         patterns, stored = len(arrays["SV"]), len(arrays[name])
-        numbers = slots.checked_numbers(arrays, patterns)
+        numbers = slots.checked_numbers(arrays, patterns, columns)
         check_factored(numbers, arrays, "R")
         check_shape("SV", arrays["SV"], (patterns, *arrays["SV"].shape[-1:]))
         check_shape("coef", arrays["coef"], (patterns, functions))

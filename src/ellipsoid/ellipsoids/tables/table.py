@@ -243,7 +243,7 @@ class EllipsoidTable(ConvertibleTable):
 
     def check(self, arrays: FormArrays, name: Any) -> None:
         """Raise ``ValueError`` unless a file's arrays, of the form with this name, fit the functions and features."""
-        numbers = slots.checked_numbers(arrays, len(arrays["rounds"]))
+        numbers = slots.checked_numbers(arrays, len(arrays["rounds"]), self.columns)
         if numbers[slots.DIM] != self.dim:
             raise ValueError(f"its ellipsoid has dimension {numbers[slots.DIM]:g}, its weights have {self.dim}")
         slots.check_changes(arrays.get("changes", np.zeros(0)), numbers[slots.EMPTY_COUNT])

@@ -30,7 +30,7 @@ DONE = b"."
 # How the warning begins that machine code cannot be kept.
 NOTHING_KEPT = "no folder for compiled code is writable"
 
-Call = Callable[[], object]
+CompileCall = Callable[[], object]
 
 
 class CompileServer:
@@ -41,7 +41,7 @@ class CompileServer:
     on_wait: Callable[[], object] | None = None
     # Gives the calls that compile what will be needed. Other processes make them when the first function missing is in
     # a package whose name begins with ``ahead_of``; otherwise little is left to compile.
-    ahead: Callable[[], Iterable[Call]] | None = None
+    ahead: Callable[[], Iterable[CompileCall]] | None = None
     ahead_of = ""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def _maker(take: Callable[[], Call], running: ExitStack) -> Thread:
+def _maker(take: Callable[[], CompileCall], running: ExitStack) -> Thread:
     """A thread that has a process make one call after the other, until none is left or the process has ended."""
     process = _started()
     running.callback(_end, process)
@@ -122,7 +122,7 @@ def _compile(module: str, name: str, kinds: Any, modules: Iterable[str]) -> None
     getattr(import_module(module), name).compile(kinds)
 
 
-def _done(process: subprocess.Popen[bytes], call: Call) -> bool:
+def _done(process: subprocess.Popen[bytes], call: CompileCall) -> bool:
     """Have a process make a call, and wait; False if it ends, or has ended, without an answer."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -136,7 +136,7 @@ def _done(process: subprocess.Popen[bytes], call: Call) -> bool:
 
 def serve() -> None:
     """Run in the other process: make the calls that come from standard input, and answer each on standard output."""
-    calls: SimpleQueue[Call] = SimpleQueue()
+    calls: SimpleQueue[CompileCall] = SimpleQueue()
     Thread(target=_take, args=(calls,), daemon=True).start()
     answers = sys.stdout.buffer
     # Where nothing can be kept on disk, what is compiled here is of no use to anybody.

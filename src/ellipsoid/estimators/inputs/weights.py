@@ -150,7 +150,12 @@ def times_class_weight(
         own = len(labels) / (len(values) * np.bincount(code))[code]
     else:
         own = balanced_weights(code, np.array([counts.get(value, 0) for value in values.tolist()]), counts)
-    return checked_weights(own if len(weights) == 0 else own * weights, "sample_weight times class_weight")
+    product = own if len(weights) == 0 else own * weights
+    if not product.all():
+        row = int(np.argmin(product))
+        given = f"{weights[row]:g} times {own[row]:g}"
+        raise ValueError(f"row {row} of sample_weight times class_weight is too small for a float: {given}")
+    return checked_weights(product, "sample_weight times class_weight")
 
 
 def balanced_weights(code: NDArray[np.int64], before: NDArray[np.int64], counts: dict[Any, int]) -> Floats:

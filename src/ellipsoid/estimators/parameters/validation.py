@@ -72,7 +72,13 @@ def check_kinds(parameters: dict[str, Any]) -> None:
 
 
 def check_flags(estimator: Any) -> None:
-    """Raise ``ValueError`` for text in place of True or False: "no" would count as true."""
+    """Raise ``ValueError`` for what is neither True nor False: "no" would count as true."""
     for name, parameter in signature(type(estimator)).parameters.items():
-        if parameter.annotation in (bool, "bool") and isinstance(value := getattr(estimator, name), str):
-            raise ValueError(f"{name} must be True or False, got {value!r}")
+        if parameter.annotation in (bool, "bool"):
+            check_flag(name, getattr(estimator, name))
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise ``ValueError`` unless a parameter is True or False, or 1 or 0."""
+    if not isinstance(value, bool | np.bool_ | int) or value not in (False, True):
+        raise ValueError(f"{name} must be True or False, got {value!r}")

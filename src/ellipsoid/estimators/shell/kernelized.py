@@ -10,7 +10,7 @@ from ellipsoid.representation.kernel.patterns import WIDEST_LAYOUT
 
 from ..parameters.declaration import declared
 from ..parameters.shared import InterceptParameters, KernelParameters
-from ..parameters.validation import is_count, one_of
+from ..parameters.validation import check_flag, is_count, one_of
 from ..state.device_learner import DeviceParameters
 from ..state.expansion import ExpansionLearner
 from ..state.learner import Learner
@@ -49,6 +49,8 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
         budget = None if budget is None else int(budget)
         if vote:
             one_of("average", self.average, {"vote": None})
+        else:
+            check_flag("average", self.average)
         if kernel[0] == "linear":
             if vote:
                 raise ValueError(

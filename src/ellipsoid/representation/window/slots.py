@@ -113,13 +113,15 @@ class Slots:
         if numbers.shape != self.numbers.shape:
             raise ValueError("the numbers of its window have the wrong shape")
         arrays = {"window_cap": np.full(m, self.usual), **arrays}
-        seen = int(numbers[SEEN])
+        seen = int(numbers[SEEN]) if 0.0 <= numbers[SEEN] < 2.0**53 else -1
         if m != min(seen, self.window) or seen != numbers[SEEN]:
             raise ValueError("its window has another size than its parameters say")
         shapes = {**{name: (m, *row) for name, row in self.per_slot.items()}, "gram": (m, m)}
         for name, shape in shapes.items():
             if arrays[f"window_{name}"].shape != shape:
                 raise ValueError(f"its array 'window_{name}' has the wrong shape {arrays[f'window_{name}'].shape}")
+        if not ((arrays["window_own"] >= 0.0).all() and (arrays["window_alpha"] >= 0.0).all()):
+            raise ValueError("its window holds a negative square or alpha")
         if not ((arrays["window_cap"] >= 0.0) & (arrays["window_alpha"] <= arrays["window_cap"])).all():
             raise ValueError("the alphas of its window are beyond their caps")
         who = arrays["window_pairs"][:, [PAIR_BLOCK, PAIR_RIVAL]]
