@@ -93,7 +93,7 @@ def _is_same_file(*names: str) -> bool:
 
 # Arguments that the library's error messages advise, and the options that a user of the command line knows them by.
 OPTION_FOR_ARGUMENT = {
-    "missing='zero'": "--missing zero",
+    "missing='zero' to open_stream": "--missing zero",
     "zero_based=True": "--first-feature 0",
     "give n_features or bits": "give --bits",
     "give format,": "give --format,",

@@ -129,6 +129,8 @@ def _numbers(column: Any, name: Any) -> Any:
         raise InvalidInput(f"column {name!r} of X must hold numbers or words, but holds {values.dtype}: {advice}")
     for row, value in enumerate(values):
         if not (isinstance(value, Real | Decimal | np.bool_) or is_absent(value)):
+            if isinstance(value, str):
+                advice += ", or read it from a file with open_stream, which hashes words"
             raise InvalidInput(f"row {row} of X holds {value!r} in the column {name!r} of numbers: {advice}")
     return np.array([np.nan if is_absent(value) else value for value in values], dtype=np.float64)
 

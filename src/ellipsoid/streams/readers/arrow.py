@@ -158,7 +158,7 @@ class ArrowTable(Format):
         if self.options.missing == "error" and missing.any():
             raise ValueError(
                 f"{self.origin.name}, row {row + int(missing.argmax())}: column {name!r} is missing; "
-                "give missing='zero' to read that as zero"
+                "give missing='zero' to open_stream to read that as zero"
             )
 
     def _labels(self, column: Any, row: int) -> Any:

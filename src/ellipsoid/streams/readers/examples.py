@@ -82,7 +82,9 @@ class Examples(Format):
             return x
         if self.options.missing == "error":
             name = next(name for name, value in x.items() if value is None)
-            raise ValueError(f"row {row}: feature {name!r} is missing; give missing='zero' to read that as zero")
+            raise ValueError(
+                f"row {row}: feature {name!r} is missing; give missing='zero' to open_stream to read that as zero"
+            )
         return {name: value for name, value in x.items() if value is not None}
 
 

@@ -121,7 +121,9 @@ class JsonLines(Format):
             members = {name: members[name] for name in self.options.columns if name in members}
         missing = [name for name, value in members.items() if value is None]
         if missing and self.options.missing == "error":
-            raise ValueError(f"feature {missing[0]!r} is missing; give missing='zero' to read that as zero")
+            raise ValueError(
+                f"feature {missing[0]!r} is missing; give missing='zero' to open_stream to read that as zero"
+            )
         for name in missing:
             del members[name]
         for name, value in members.items():

@@ -215,7 +215,7 @@ class Csv(ScannedText):
         if found.reason == reasons.MISSING and self._columns.purpose[found.column] > scan.TEXT:
             return f"the label (column {found.column + 1}) is missing"
         if found.reason == reasons.MISSING:
-            return f"column {found.column + 1} is missing; give missing='zero' to read that as zero"
+            return f"column {found.column + 1} is missing; give missing='zero' to open_stream to read that as zero"
         cell = token(block, found.position, b"\r\n" + self._delimiter.encode())
         if cell.strip("'\" +-").lower() in ("inf", "infinity"):
             return f"{cell} is not a finite number: leave out its line, or leave the cell empty"
