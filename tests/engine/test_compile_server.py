@@ -150,15 +150,19 @@ def test_an_interrupt_ends_a_process_without_a_crash(serving):
 def test_what_is_needed_is_compiled_by_two_processes_from_both_ends_of_the_list(serving, tmp_path):
     server, started, program = serving
     program(SERVE.format(patience=60))
-    files = [tmp_path / str(i) for i in range(7)]
-    calls = [partial(Path.write_text, file, "compiled") for file in files]
+    made = tmp_path / "made"
+    note = "echo $PPID {} >> {}; sleep 0.2"
+    calls = [partial(subprocess.run, ["sh", "-c", note.format(i, made)], check=True) for i in range(9)]
     server.ahead, server.ahead_of = lambda: calls, "ellipsoid.streams."
     assert not server.run_ahead("ellipsoid.engine.loop")
     assert not server.run_ahead("ellipsoid.streams.scan"), "once"
     assert not started
     server.ahead = lambda: calls
     assert server.run_ahead("ellipsoid.streams.scan")
-    assert all(file.exists() for file in files)
+    front, back = ([int(i) for pid, i in map(str.split, made.read_text().splitlines()) if int(pid) == process.pid]
+                   for process in started)  # fmt: skip
+    assert front == list(range(len(front)))
+    assert back == list(range(8, len(front) - 1, -1))
     assert [process.returncode for process in started] == [-signal.SIGKILL] * 2, "none is left behind"
 
 

@@ -359,6 +359,7 @@ def test_a_forged_seed_of_random_choices(seed, place):
         (Winnow(), "sums", DIVISOR, (0.0, -1.0)),
         (OnlineSVM(window=5), "window_numbers", SEEN, (1e300, -5.0)),
         (OnlineSVM(window=5), "window_own", 0, (-1e300,)),
+        (OnlineSVM(window=5), "window_alpha", 0, (-1.0,)),
     ],
 )
 def test_forged_numbers_that_a_loop_relies_on(model, array, place_in_row, values, tmp_path):

@@ -9,9 +9,7 @@ rows have come. `compare` needs the loops of all its learners, for rows that it 
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 HEAD_BYTES = 1 << 16
 
 # A comparison is compiled for the first rows and a row of each of the first labels, of about so many numbers in all.
-SAMPLE_ROWS, SAMPLE_LABELS, SAMPLE_NUMBERS = 32, 50, 1 << 20
+SAMPLE_ROWS, SAMPLE_LABELS, SAMPLE_NUMBERS = 32, 50, 1 << 18
 
 
 def compile_learner_ahead(model: Any, path: str, options: dict[str, Any], classes: int) -> None:
@@ -33,12 +31,9 @@ def compile_learner_ahead(model: Any, path: str, options: dict[str, Any], classe
 
     def calls() -> Iterator[Callable[[], None]]:
         job = _on_cpu(getattr(model, "learner", model)), path, options, classes
-        for compile_part, *given in (
-            (compile_reader, path, options),
-            (compile_second_form, *job),
-            (compile_loop, *job),
-        ):
-            yield partial(_unpickle_and_call, compile_part, pickle.dumps(given))
+        yield _apart(compile_reader, path, options)
+        yield _apart(compile_second_form, *job)
+        yield _apart(compile_loop, *job)
 
     if os.path.isfile(path):
         _compile_ahead(calls, "ellipsoid.streams.")
@@ -48,11 +43,13 @@ def compile_comparison_ahead(models: Mapping[str, Any], source: Stream, protocol
     """Have the loops of several learners compiled for the rows of a data set in memory, should one be missing."""
 
     def calls() -> Iterator[Callable[[], None]]:
+        from dataclasses import replace
+
+        rows = _few_rows_twice(X, y)
         # Half of the rows are held out, to be tested on.
         short = replace(protocol, passes=1, seeds=(None,), hold_out=0.5)
-        stream = pickle.dumps((_few_rows_twice(X, y), short))
         for model in models.values():
-            yield partial(_unpickle_and_call, compile_comparison, pickle.dumps([_on_cpu(model), stream]))
+            yield _apart(compile_comparison, _on_cpu(model), rows, short)
 
     X, y = source.arrays()
     if y is not None:  # which the comparison refuses
@@ -67,8 +64,17 @@ def _compile_ahead(calls: Callable[[], Iterable[Callable[[], None]]], package: s
     compile_server.ahead, compile_server.ahead_of = calls, package
 
 
+def _apart(function: Callable[..., None], *arguments: Any) -> Callable[[], None]:
+    """The call for the process of a compile server."""
+    import pickle
+
+    return partial(_unpickle_and_call, function, pickle.dumps(arguments))
+
+
 def _unpickle_and_call(function: Callable[..., None], arguments: bytes) -> None:
     """Run in the process of a compile server. Unpickling imports scikit-learn, which commands import lazily."""
+    import pickle
+
     from .startup import import_libraries
 
     import_libraries()
@@ -119,11 +125,11 @@ def compile_second_form(model: Any, path: str, options: dict[str, Any], known: i
         compile_loop(model.set_params(shape="dense"), path, options, known)
 
 
-def compile_comparison(model: Any, stream: bytes) -> None:
+def compile_comparison(model: Any, rows: tuple[Any, Any], protocol: Protocol) -> None:
     """Compile what a comparison makes of a learner: learning, predictions and bounds."""
     from ellipsoid.evaluate.compare import compare
 
-    compare({"learner": model}, *pickle.loads(stream))
+    compare({"learner": model}, rows, protocol)
 
 
 def _few_rows_twice(X: Any, y: Any) -> tuple[Any, Any]:

@@ -133,7 +133,8 @@ def _results(comparison: Comparison) -> str:
     found, more = table(comparison), measures(comparison)
     notes = [
         "Online error: rows whose predicted label was wrong, in the first pass.",
-        "Mistakes are the learner's own count, to which its bounds apply; it counts a tie as a mistake.",
+        "Mistakes, to which the bounds apply, are rows on which the latest weights were wrong or tied, also where an "
+        "average of weights makes the predictions.",
         "Test error: the model after the last pass." if comparison.setting["test_rows"] else "",
         "Numbers are means over the orders, with the standard deviation in brackets." if several else "",
         "Time counts learning and predicting, without compilation.",
