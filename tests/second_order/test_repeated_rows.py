@@ -114,13 +114,13 @@ def test_files_from_before_hold_the_matrix_itself_and_go_on_with_it(name, tmp_pa
 def test_what_a_model_has_can_be_listed_where_its_covariance_cancels(tmp_path):
     """`dir` asks for every attribute, and once met an ellipsoid that was none. Only models from before come to that."""
     (tmp_path / "model").write_bytes(gzip.decompress((BEFORE / "arow-gram-binary.model.gz").read_bytes()))
-    # Whether the sum of rounding errors is negative is chance, and differs between processors; of twenty most are.
-    rows = 1e6 * (1.0 + 1e-3 * np.random.default_rng(0).normal(size=(20, 12, 6)))
-    models = [load(tmp_path / "model").partial_fit(X, np.arange(12) % 2 == 1) for X in rows]
-    assert all("predict" in dir(model) for model in models)
-    cancelled = [model for model in models if not hasattr(model, "ellipsoid_")]
+    model = load(tmp_path / "model")
+    # Which rows round so that more is subtracted than there is depends on the processor; here it is done by hand.
+    model._core.table.form.arrays["S"] *= 1.5
+    assert "predict" in dir(model)
+    assert not hasattr(model, "ellipsoid_")
     with pytest.raises(AttributeError, match="nearly equal numbers"):
-        _ = cancelled[0].ellipsoid_
+        _ = model.ellipsoid_
 
 
 @pytest.mark.parametrize("form", OVER_EXAMPLES)

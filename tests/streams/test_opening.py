@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -287,3 +288,14 @@ def test_reading_ahead_hands_errors_over_and_ends_its_thread():
     assert [next(left), next(left)] == [(0, 0), (1, 1)]
     left.close()
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(("text", "options"), [("neither this nor that\n", {}), ("1 1:2\n", {"label": "a"}), ("", {})])
+def test_a_file_that_is_refused_is_closed(text, options, tmp_path):
+    path = tmp_path / "a.xyz"
+    path.write_text(text)
+    # The error is kept, and with it all that its traceback refers to.
+    with pytest.raises(ValueError, match=r"a\.xyz") as refused:
+        open_stream(path, **options)
+    opened = [Path(f"/dev/fd/{file}").resolve() for file in os.listdir("/dev/fd")]
+    assert path.resolve() not in opened, refused

@@ -144,11 +144,14 @@ def _refuse_columns(name: str, options: Options, labels: bool = False) -> None:
 
 def _open_bytes(origin: Origin, options: Options, format: str | None) -> Stream:
     try:
-        format = format or sniff(origin.peek(), origin.name)
-    except NoRows:
-        # The caller may read other files instead: close this one.
-        origin.open().close()
+        return _open_format(origin, options, format or sniff(origin.peek(), origin.name))
+    except BaseException:
+        # The caller may read other files instead.
+        origin.close()
         raise
+
+
+def _open_format(origin: Origin, options: Options, format: str) -> Stream:
     if format not in _TABLES:
         _refuse_columns(origin.name, options, labels=format == "npy")
     packed = origin.path is not None and origin.path.name.lower().endswith(SUFFIXES)

@@ -94,6 +94,11 @@ class Origin:
         except DAMAGE as error:
             raise ValueError(f"{self.name}: the bytes cannot be read: {error}") from error
 
+    def close(self) -> None:
+        """Close what `peek` has opened, where nobody goes on to read it."""
+        if self._opened is not None:
+            self._opened.close()
+
     def open(self) -> Any:
         """A new reader of the bytes, decompressed, from the beginning."""
         if self._opened is not None:
