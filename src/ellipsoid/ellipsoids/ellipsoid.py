@@ -24,7 +24,6 @@ from .shapes.shape import (
     FactorShape,
     FloatArray,
     RowsLike,
-    ScaledShape,
     Shape,
     densify,
     finite_matrix,
@@ -55,6 +54,7 @@ class Ellipsoid:
             raise TypeError(f"shape must be a Shape such as BallShape or GramShape, got {type(shape).__name__}")
         if shape.dim != values.size:
             raise ValueError(f"centre has {values.size} coordinates but the shape has {shape.dim}")
+        _ = shape.log_det  # a matrix that rounding has made indefinite is refused here, not at its first use
         values.flags.writeable = False
         self._centre = values
         self._shape = shape
@@ -118,10 +118,7 @@ class Ellipsoid:
 
     def width(self, X: Any) -> FloatArray:
         """sqrt(x'Px) for every row x of X, rounded up: half the range of <x, q> over q in the ellipsoid."""
-        rows = self._rows(X, "X")
-        if isinstance(self._shape, ScaledShape):
-            return self._shape.widths(rows)
-        return np.sqrt(self._shape.quadratic(rows))
+        return self._shape.widths(self._rows(X, "X"))
 
     def contains(self, points: Any, tol: float = 1e-9) -> Any:
         """True for every point q with sqrt((q - c)'P^{-1}(q - c)) <= 1 + tol.
@@ -135,10 +132,9 @@ class Ellipsoid:
         offsets = rows - self._centre.ravel()
         size = float(np.linalg.norm(self._centre))
         found = np.sqrt(self._shape.inverse_quadratic(offsets, tol * (1.0 + size)))
-        limit: Any = 1.0 + tol
-        if isinstance(self._shape, ScaledShape):
-            limit = limit + (1.0 + limit) * self._shape.allowance(offsets, size + np.linalg.norm(rows, axis=1))
-        return found <= limit
+        limit = 1.0 + tol
+        doubt = self._shape.allowance(offsets, size + np.linalg.norm(rows, axis=1))
+        return found <= limit + (1.0 + limit) * doubt
 
     def project(self, axes: Sequence[int] | ArrayLike) -> Ellipsoid:
         """The shadow on some coordinates, or on the columns of a basis: { V'x : x in E }.

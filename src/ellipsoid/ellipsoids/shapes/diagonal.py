@@ -4,10 +4,10 @@ from functools import cached_property
 
 import numpy as np
 
-from .shape import EPSILON, FloatArray, Rounding, RowsLike, ScaledShape, dense_product, densify
+from .shape import EPSILON, FloatArray, Rounding, RowsLike, Shape, dense_product, densify
 
 
-class DiagonalShape(ScaledShape):
+class DiagonalShape(Shape):
     """One number B_j >= 0 for each coordinate.
 
     >>> DiagonalShape(np.array([4.0, 1.0])).quadratic(np.array([[1.0, 3.0]]))

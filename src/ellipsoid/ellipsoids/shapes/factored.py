@@ -31,7 +31,7 @@ from .shape import (
     FloatArray,
     Rounding,
     RowsLike,
-    ScaledShape,
+    Shape,
     checked_spectrum,
     dense_product,
     densify,
@@ -40,7 +40,7 @@ from .shape import (
 )
 
 
-class _LowRankShape(ScaledShape):
+class _LowRankShape(Shape):
     """B = I - U U', where only x -> x U, c -> c U' and the eigenvalues of U'U are known."""
 
     @abstractmethod
@@ -190,7 +190,7 @@ class FactoredGramShape(_ExampleShape):
         return np.asarray(solve_triangular(self._square, half.T, trans="T"))
 
 
-class ProductShape(ScaledShape):
+class ProductShape(Shape):
     """P = exp(log_scale) J J' with J = I - H T H', H dim x m and T m x m (upper triangular when built here).
 
     >>> ProductShape.from_reflections([[1.0], [0.0]], [0.5]).dense()

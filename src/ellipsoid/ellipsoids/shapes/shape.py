@@ -3,7 +3,7 @@
     E = { c + F u : |u| <= 1 },   P = F F' = exp(log_scale) B
 
 A shape computes x P, x'Px, d'P^{-1}d, F u and log det P, and needs no dim x dim matrix for that.  This file
-has the interface, the ball, and the shapes that do hold dim x dim numbers (a factor of P, or P itself).  The
+has the base class, the ball, and the shapes that do hold dim x dim numbers (a factor of P, or P itself).  The
 shapes of the online ellipsoid methods, which hold far fewer, are in `factored`.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,34 +22,6 @@ RowsLike = Any  # a dense (n, dim) array or a CSR matrix of that shape
 
 EPSILON = float(np.finfo(np.float64).eps)
 INDEFINITE = 1e-10  # an eigenvalue more negative than this, relative to the largest, is not rounding
-
-
-@runtime_checkable
-class Shape(Protocol):
-    """What an `Ellipsoid` needs of P; rows are dense or CSR, results are dense."""
-
-    @property
-    def dim(self) -> int:
-        """The number of coordinates."""
-
-    @property
-    def log_det(self) -> float:
-        """log det P, minus infinity when the ellipsoid is flat."""
-
-    def apply(self, rows: RowsLike) -> FloatArray:
-        """X P."""
-
-    def quadratic(self, rows: RowsLike) -> FloatArray:
-        """x'Px for every row x."""
-
-    def inverse_quadratic(self, rows: RowsLike, zero: float) -> FloatArray:
-        """d'P^{-1}d for every row d; infinite when d leaves the range of P by more than ``zero``."""
-
-    def stretch(self, rows: FloatArray) -> FloatArray:
-        """F u for every row u, where F F' = P: the unit ball becomes the ellipsoid about 0."""
-
-    def dense(self) -> FloatArray:
-        """P itself, dim x dim."""
 
 
 class Rounding(NamedTuple):
@@ -103,8 +75,11 @@ def checked_spectrum(eigenvalues: FloatArray, message: str) -> FloatArray:
     return np.maximum(eigenvalues, 0.0)
 
 
-class ScaledShape(ABC):
-    """P = exp(log_scale) B; a subclass knows B.  ``log_scale = -inf`` is a single point, P = 0."""
+class Shape(ABC):
+    """P = exp(log_scale) B; a subclass knows B.  ``log_scale = -inf`` is a single point, P = 0.
+
+    Rows are dense or CSR, results are dense.
+    """
 
     def __init__(self, dim: int, log_scale: float) -> None:
         if dim < 1:
@@ -116,23 +91,29 @@ class ScaledShape(ABC):
 
     @property
     def log_det(self) -> float:
+        """log det P, minus infinity when the ellipsoid is flat."""
         return -np.inf if self.log_scale == -np.inf else self.dim * self.log_scale + self._log_det()
 
     def apply(self, rows: RowsLike) -> FloatArray:
+        """X P."""
         return _times_scale(self._apply(rows), self.log_scale)
 
     def quadratic(self, rows: RowsLike) -> FloatArray:
+        """x'Px for every row x."""
         return _times_scale(np.maximum(self._quadratic(rows), 0.0), self.log_scale)
 
     def inverse_quadratic(self, rows: RowsLike, zero: float) -> FloatArray:
+        """d'P^{-1}d for every row d; infinite when d leaves the range of P by more than ``zero``."""
         if self.log_scale == -np.inf:
             return np.where(np.sqrt(squared_lengths(rows)) <= zero, 0.0, np.inf)
         return _times_scale(self._inverse_quadratic(rows, zero), -self.log_scale)
 
     def stretch(self, rows: FloatArray) -> FloatArray:
+        """F u for every row u, where F F' = P: the unit ball becomes the ellipsoid about 0."""
         return _times_scale(self._stretch(rows), 0.5 * self.log_scale)
 
     def dense(self) -> FloatArray:
+        """P itself, dim x dim."""
         matrix = self.apply(np.eye(self.dim))
         return 0.5 * (matrix + matrix.T)
 
@@ -176,7 +157,7 @@ class ScaledShape(ABC):
     def _stretch(self, rows: FloatArray) -> FloatArray: ...
 
 
-class BallShape(ScaledShape):
+class BallShape(Shape):
     """P = exp(log_scale) I."""
 
     @cached_property
@@ -199,7 +180,7 @@ class BallShape(ScaledShape):
         return rows
 
 
-class FactorShape(ScaledShape):
+class FactorShape(Shape):
     """P = exp(log_scale) J J' with a dense factor J, square or thin (then the ellipsoid is flat)."""
 
     def __init__(self, factor: ArrayLike, log_scale: float = 0.0) -> None:
