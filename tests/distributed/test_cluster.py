@@ -12,7 +12,7 @@ import pytest
 
 from ellipsoid import AROW, IELLIP, MIRA, distributed
 from ellipsoid.distributed.engines import dask as dask_engine
-from ellipsoid.distributed.engines import parcel
+from ellipsoid.distributed.engines import engine, parcel
 from ellipsoid.distributed.engines.dask import Dask
 from ellipsoid.distributed.engines.engine import NoWorkers
 from ellipsoid.distributed.engines.parcel import is_large
@@ -235,7 +235,7 @@ def left_in(folder):
 def test_a_large_model_is_left_in_a_file_for_the_workers(client, table, expected, tmp_path, monkeypatch):
     monkeypatch.setattr(parcel, "LARGE_MODEL", 0)
     written, wrap = [], parcel.wrap
-    monkeypatch.setattr(dask_engine, "wrap", lambda *args: written.append(wrap(*args)) or written[-1])
+    monkeypatch.setattr(engine, "wrap", lambda *args: written.append(wrap(*args)) or written[-1])
     kept = tmp_path / "run.ckpt"
     assert digest(distributed.fit(LEARNER, table, client=client, checkpoint=kept, **SHARED)) == expected
     # The model that code is tried with, and that of each round.

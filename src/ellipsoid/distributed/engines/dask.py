@@ -14,8 +14,8 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
 
-from .engine import LostWorkers, NoWorkers
-from .parcel import Parcel, can_read, is_large, with_parcels, wrap
+from .engine import Engine, LostWorkers, NoWorkers
+from .parcel import can_read, is_large, with_parcels
 
 # How often workers are checked for life while all are asked.
 LOOK_SECONDS = 1.0
@@ -26,12 +26,11 @@ IDLE_SECONDS, PATIENCE_SECONDS = 5.0, 300.0
 START_SECONDS = 60
 
 
-class Dask:
+class Dask(Engine):
     """An engine around a client, which stays open."""
 
-    folder: Any = None
-
     def __init__(self, client: Any) -> None:
+        super().__init__()
         if find_spec("distributed") is None:
             raise ImportError("running on a cluster needs Dask; install it with: pip install 'ellipsoid[distributed]'")
         from distributed import Client
@@ -39,7 +38,6 @@ class Dask:
         self._own = isinstance(client, str)
         self.client = Client(client, set_as_default=False) if self._own else client
         self._held: list[Any] = []
-        self._parcels: list[Parcel] = []
         self._warned = False
         self._workers()
 
@@ -79,8 +77,7 @@ class Dask:
         """
         self._workers()
         if is_large(value) and self.folder is not None:
-            parcel = wrap(value, self.folder, key)
-            self._parcels.append(parcel)
+            parcel = self._as_parcel(value, self.folder, key)
             if all(self.everywhere(can_read, parcel.path).values()):
                 return parcel
             self._warn(f"not every worker can read the folder {self.folder} of the checkpoint")
@@ -95,7 +92,6 @@ class Dask:
             warnings.warn(f"a model of more than 32 MB is sent to workers through the scheduler: {why}", stacklevel=2)
 
     def result(self, future: Any) -> Any:
-        """Wait for a result."""
         from concurrent.futures import CancelledError
 
         from distributed import KilledWorker
@@ -136,8 +132,7 @@ class Dask:
         held, self._held = self._held, []
         for future in held:
             future.release()
-        while self._parcels:
-            self._parcels.pop().discard()
+        super().forget()
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
         """Call the function on every present worker by a task of its own.

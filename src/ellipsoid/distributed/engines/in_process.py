@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
+
+from .engine import Engine
 
 
 class LocalTask:
@@ -21,33 +23,11 @@ class LocalTask:
         return self.value
 
 
-class InProcess:
-    """See `Engine`: tasks are run here, when their results are asked for."""
-
-    folder: Any = None
+class InProcess(Engine):
+    """Tasks are run here, when their results are asked for."""
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str, turn: int | None = None) -> Any:
-        """A task that has not been run yet."""
         return LocalTask(function, args)
 
-    def send(self, value: Any, key: str) -> Any:
-        """The value itself."""
-        return value
-
-    def result(self, future: Any) -> Any:
-        """Run the task, unless it was run before."""
-        return future.result()
-
-    def as_done(self, futures: Iterable[Any]) -> Iterator[Any]:
-        """The futures in their order, none of which has been run."""
-        yield from futures
-
-    def forget(self) -> None:
-        """Nothing to release: results belong to the caller."""
-
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
-        """Call the function in this process, the only worker."""
         return {"this process": function(*args)}
-
-    def close(self) -> None:
-        """Nothing to close."""

@@ -12,8 +12,8 @@ from threading import Thread
 from time import sleep
 from typing import Any, NamedTuple
 
-from .engine import LostWorkers
-from .parcel import Parcel, is_large, with_parcels, wrap
+from .engine import Engine, LostWorkers
+from .parcel import is_large, with_parcels
 
 # Idle pools by the process that started them and their number of workers; the next engine takes one over.
 _idle: dict[tuple[int, int], list[Any]] = {}
@@ -37,17 +37,15 @@ class DriverTask(NamedTuple):
     args: tuple[Any, ...]
 
 
-class Loky:
+class Loky(Engine):
     """An engine of ``workers`` processes; by default one for each processor that this process may use."""
 
-    folder: Any = None
-
     def __init__(self, workers: int | None = None) -> None:
+        super().__init__()
         usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.workers = usable if workers is None else workers
         if self.workers < 1:
             raise ValueError(f"workers must be at least 1, got {workers}")
-        self._parcels: list[Parcel] = []
         self._pool: Any = None
         self._started: list[Any] = []
 
@@ -80,14 +78,9 @@ class Loky:
 
     def send(self, value: Any, key: str) -> Any:
         """The value itself, which travels with every task, or a parcel if it is large."""
-        if not is_large(value):
-            return value
-        parcel = wrap(value, self.folder or tempfile.gettempdir(), key)
-        self._parcels.append(parcel)
-        return parcel
+        return self._as_parcel(value, self.folder or tempfile.gettempdir(), key) if is_large(value) else value
 
     def result(self, future: Any) -> Any:
-        """Wait for a result."""
         from joblib.externals.loky.process_executor import BrokenProcessPool
 
         if isinstance(future, DriverTask):
@@ -99,7 +92,6 @@ class Loky:
             raise LostWorkers(f"a process of this machine died: {error}") from error
 
     def as_done(self, futures: Iterable[Any]) -> Iterator[Any]:
-        """Yield the futures as they are done, successfully or not."""
         waiting = list(futures)
         below = {self._process_future(future): future for future in waiting}
         for done in as_completed(below):
@@ -112,8 +104,7 @@ class Loky:
     def forget(self) -> None:
         """Remove the files of large models; results belong to the caller."""
         self._started = [future for future in self._started if not future.done()]
-        while self._parcels:
-            self._parcels.pop().discard()
+        super().forget()
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
         """Call the function in one process, since all are alike; nothing is returned if it dies."""
