@@ -1,6 +1,6 @@
 """Learning from a stream, one example at a time, with guarantees you can read off.
 
-The public names are listed once, in ``_EXPORTS``, and are imported when first used (PEP 562): to import
+The public names are listed once, in ``_HOMES``, and are imported when first used (PEP 562): to import
 ``ellipsoid`` costs next to nothing, so that ``ellipsoid --help`` answers without loading a compiler.
 """
 
@@ -10,53 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
 
-_EXPORTS = {
-    "ALMA": "ellipsoid.estimators",
-    "AROW": "ellipsoid.estimators",
-    "BayesPointMachine": "ellipsoid.batch",
-    "CELLIP": "ellipsoid.estimators",
-    "Calibrated": "ellipsoid.estimators.wrappers.calibrated",
-    "Certificate": "ellipsoid.certificates",
-    "Client": "ellipsoid.service.client",
-    "Committee": "ellipsoid.estimators",
-    "ConfidenceWeighted": "ellipsoid.estimators",
-    "Conformal": "ellipsoid.estimators.wrappers.conformal",
-    "DamagedModel": "ellipsoid.estimators.files.container",
-    "Ellipsoid": "ellipsoid.ellipsoids",
-    "EllipsoidClassifier": "ellipsoid.estimators",
-    "EllipsoidalSVC": "ellipsoid.batch",
-    "EmptyVersionSpace": "ellipsoid.ellipsoids.tables.around_weights",
-    "IELLIP": "ellipsoid.estimators",
-    "IntervalRegressor": "ellipsoid.estimators",
-    "LineError": "ellipsoid.streams.readers.errors",
-    "MIRA": "ellipsoid.estimators",
-    "NHERD": "ellipsoid.estimators",
-    "NotSeparable": "ellipsoid.batch.problem",
-    "OnlineEllipsoidalSVC": "ellipsoid.estimators",
-    "OnlineSVM": "ellipsoid.estimators",
-    "PassiveAggressive": "ellipsoid.estimators",
-    "PassiveAggressiveRegressor": "ellipsoid.estimators",
-    "Perceptron": "ellipsoid.estimators",
-    "QuasiAdditive": "ellipsoid.estimators",
-    "ROMMA": "ellipsoid.estimators",
-    "SCW": "ellipsoid.estimators",
-    "Scaled": "ellipsoid.estimators.wrappers.pipeline",
-    "SecondOrderPerceptron": "ellipsoid.estimators",
-    "ServiceError": "ellipsoid.service.client",
-    "StandardStream": "ellipsoid.estimators.wrappers.scalers",
-    "UnitNorm": "ellipsoid.estimators.wrappers.scalers",
-    "Winnow": "ellipsoid.estimators",
-    "compare": "ellipsoid.evaluate",
-    "datasets": "ellipsoid.streams.sets",
-    "distributed": "ellipsoid",
-    "export_onnx": "ellipsoid.estimators.files.onnx",
-    "feasible_point": "ellipsoid.convex",
-    "load": "ellipsoid.estimators",
-    "merge": "ellipsoid.merging",
-    "minimize": "ellipsoid.convex",
-    "open_stream": "ellipsoid.streams.opening",
-    "prequential": "ellipsoid.evaluate",
+_HOMES = {
+    "ellipsoid": "distributed",
+    "ellipsoid.batch": "BayesPointMachine EllipsoidalSVC",
+    "ellipsoid.batch.problem": "NotSeparable",
+    "ellipsoid.certificates": "Certificate",
+    "ellipsoid.convex": "feasible_point minimize",
+    "ellipsoid.ellipsoids": "Ellipsoid",
+    "ellipsoid.ellipsoids.tables.around_weights": "EmptyVersionSpace",
+    "ellipsoid.estimators": (
+        "ALMA AROW CELLIP Committee ConfidenceWeighted EllipsoidClassifier IELLIP IntervalRegressor MIRA NHERD "
+        "OnlineEllipsoidalSVC OnlineSVM PassiveAggressive PassiveAggressiveRegressor Perceptron QuasiAdditive "
+        "ROMMA SCW SecondOrderPerceptron Winnow load"
+    ),
+    "ellipsoid.estimators.files.container": "DamagedModel",
+    "ellipsoid.estimators.files.onnx": "export_onnx",
+    "ellipsoid.estimators.wrappers.calibrated": "Calibrated",
+    "ellipsoid.estimators.wrappers.conformal": "Conformal",
+    "ellipsoid.estimators.wrappers.pipeline": "Scaled",
+    "ellipsoid.estimators.wrappers.scalers": "StandardStream UnitNorm",
+    "ellipsoid.evaluate": "compare prequential",
+    "ellipsoid.merging": "merge",
+    "ellipsoid.service.client": "Client ServiceError",
+    "ellipsoid.streams.opening": "open_stream",
+    "ellipsoid.streams.readers.errors": "LineError",
+    "ellipsoid.streams.sets": "datasets",
 }
+_EXPORTS = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 # Type checkers and editors do not run __getattr__: they read this block; a test holds it equal to _EXPORTS.
 if TYPE_CHECKING:
