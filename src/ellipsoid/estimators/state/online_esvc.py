@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates.rounding import Span, relative_error
-from ellipsoid.engine import CSR, Dense, call, scores_of
+from ellipsoid.engine import CSR, Dense
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import CODES, ORDER, ORDERED, PREDICTED, WATCHED
 from ellipsoid.representation.linear import ClassMajor
@@ -220,17 +220,7 @@ class EllipsoidalSVMLearner(Learner):
         return self.table.weights(self.scores, self.rounds, averaged=self.average)
 
     def decision(self, source: RowSource) -> Floats:
-        table = self.weights()
-        blocks = [self._scores(source.rows(start, stop), table) for start, stop in source.blocks()]
-        return np.vstack(blocks)
-
-    @staticmethod
-    def _scores(rows: Dense | CSR, table: Floats) -> Floats:
-        """Scores row by row, as in every linear learner: in a matrix product rounding may depend on the other rows."""
-        count = len(rows.X) if isinstance(rows, Dense) else len(rows.indptr) - 1
-        args = (ClassMajor(table, NO_AVERAGES), rows, len(table), np.empty((count, len(table))))
-        call(scores_of, *args)
-        return args[-1]
+        return self.scored(source, ClassMajor(self.weights(), NO_AVERAGES))
 
     # -- certificates -----------------------------------------------------------------------------------------
 
