@@ -54,9 +54,6 @@ class LinkTable(Table):
             self.numbers[:, SHIFT] = 1.0
         self._bind()
 
-    def step_arrays(self) -> list[Floats]:
-        return [self.numbers]
-
     def _bind(self) -> None:
         self.rep = Linked(
             self.dual, self.V, self.U, self.numbers, float(self.link.p), self.link.kind, int(self.link.joint),

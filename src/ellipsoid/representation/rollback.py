@@ -52,8 +52,8 @@ class Marked(Protocol):
         return [self]
 
     def step_arrays(self) -> list[NDArray[Any]]:
-        """The arrays that a step may write to without saving them first."""
-        return []
+        """The arrays that a step may write to without saving them first: those of ``numbers``, where there are some."""
+        return [self.numbers] if hasattr(self, "numbers") else []
 
     def block_arrays(self) -> list[NDArray[Any]]:
         """The arrays that the loop over a whole block may write to without saving them first."""

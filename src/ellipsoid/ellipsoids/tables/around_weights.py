@@ -17,9 +17,6 @@ class AroundWeights(AroundLinear):
     constant: bool
     scores: int
 
-    def step_arrays(self) -> list[Floats]:
-        return [self.numbers]
-
     def finish(self) -> None:
         with suppress(EmptyVersionSpace):
             self.settle()

@@ -99,9 +99,6 @@ class KernelTable(Table):
             rep = WaitingGram(rep, self.numbers, arrays["rounds"], *self.waiting)
         return rep
 
-    def step_arrays(self) -> list[Floats]:
-        return [self.numbers]
-
     def make_kernel(self) -> Any:
         """The kernel for rows of the current width."""
         name, gamma, degree, coef0 = self.kernel

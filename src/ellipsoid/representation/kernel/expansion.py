@@ -81,9 +81,6 @@ class ExpansionTable(Table):
         logs = [self.delayed, self.delayed.log, *([] if self.history is None else [self.history])]
         return [self, self.patterns, self.patterns.pattern_index, *logs]
 
-    def step_arrays(self) -> list[Floats]:
-        return [self.numbers]
-
     def after_rollback(self) -> None:
         """Coefficients that were taken back may have been picked."""
         self.picker = Picker()

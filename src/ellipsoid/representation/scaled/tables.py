@@ -30,9 +30,6 @@ class ScaledTable(LinearTable):
         super()._bind()
         self.rep = ScaledWeights(self.rep, self.numbers)
 
-    def step_arrays(self) -> list[Floats]:
-        return [self.numbers]
-
     def reserve(self, scores: int, width: int) -> bool:
         self.numbers[FUNCTIONS_USED] = max(self.numbers[FUNCTIONS_USED], scores)
         return super().reserve(scores, width)
