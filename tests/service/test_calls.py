@@ -51,6 +51,7 @@ def test_a_model_that_many_make_at_once_is_there_for_all(shared):
         ({"learner": "PassiveAggressiveRegressor"}, "learns labels"),
         ({"learner": "IntervalRegressor", "params": {"noise": 1.0}}, "learns labels"),
         ({"learner": "Committee", "params": {"share": 2.0}}, "share"),
+        ({"learner": "IELLIP", "params": {"selective": True}}, "random_state"),
     ],
 )
 def test_a_bad_model_is_refused_with_the_sentence_of_the_library(shared, body, word):
@@ -200,6 +201,11 @@ def test_an_example_is_kept_once_under_its_id(shared, model):
         assert shared.batch(f"{model}/predict", asked)[0] == 200
         assert shared.call("GET", model)[1]["kept"] == 3
     assert shared.call("GET", f"{model}/questions?limit=9")[1]["waiting"] == 3
+    # An answer that was lost on its way is asked for again, though the label has come meanwhile.
+    assert shared.call("POST", f"{model}/labels", {"id": "id0", "y": "big"})[0] == 200
+    assert shared.call("POST", f"{model}/predict", asked[0])[1]["id"] == "id0"
+    assert shared.call("POST", f"{model}/predict", {**asked[1], "id": "id0"})[0] == 409
+    assert shared.call("GET", model)[1]["kept"] == 2
 
 
 def test_labels_of_a_batch_are_all_or_nothing(shared, model):

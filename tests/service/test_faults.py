@@ -292,6 +292,21 @@ def test_a_caller_that_stops_in_the_middle_has_sent_nothing(tmp_path):
         assert server.batch(f"{PATH}/learn", examples(5))[0] == 200
 
 
+def test_a_caller_that_sends_nothing_more_is_answered(tmp_path):
+    with serving(tmp_path / "store") as server:
+        made(server)
+        where, line = urlsplit(server.url), json.dumps(examples(1)[0]).encode()
+        for more in ("", "x-own: 1\r\n"):
+            head = f"POST {PATH}/learn HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{more}"
+            request = f"{head}content-length: {len(line)}\r\n\r\n".encode() + line
+            caller = socket.create_connection((where.hostname, where.port), timeout=20)
+            caller.sendall(request)
+            caller.shutdown(socket.SHUT_WR)
+            with caller, caller.makefile("rb") as answer:
+                assert answer.read().startswith(b"HTTP/1.1 200 ")
+        assert server.call("GET", PATH)[1]["journal"] == 2
+
+
 def test_a_thousand_idle_connections_are_no_burden(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 3000:

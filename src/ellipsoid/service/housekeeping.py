@@ -20,6 +20,8 @@ def run_housekeeping(store: Any) -> None:
         store.history.note(store)
     for stream in list(store.models.values()):
         for learner_thread in list(stream.learners.values()):
+            if learner_thread.unwritten:
+                learner_thread.write_refusals()
             if _due(learner_thread, store.options):
                 write_snapshot(learner_thread)
         if store.journal.fault is None:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,12 +131,22 @@ class Store:
         ):
             learner_thread.learner.refused[row] = learner_thread.published.learner.refused[row] = reason
         learner_thread.damaged = lambda what: self.damaged(f"{stream.name}: {what}")
-        learner_thread.refuse = lambda fresh: self._write_refusals(stream.id, name, fresh)
+        learner_thread.write_refusals = lambda: self._write_refusals(learner_thread)
         return learner_thread
 
-    def _write_refusals(self, model: int, learner: str, fresh: dict[int, str]) -> None:
-        rows = [(model, learner, row, reason) for row, reason in fresh.items()]
-        self.submit_later(lambda c: c.executemany("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?)", rows))
+    def _write_refusals(self, learner_thread: LearnerThread) -> None:
+        """Write which examples a learner has passed over; where that fails, housekeeping tries again."""
+        fresh = dict(learner_thread.unwritten)
+        rows = [(learner_thread.stream.id, learner_thread.name, row, reason) for row, reason in fresh.items()]
+
+        def written(answer: Any) -> None:
+            for row in fresh if not isinstance(answer, BaseException) else ():
+                learner_thread.unwritten.pop(row, None)
+
+        with suppress(CallProblem):  # the service is stopping: the next start refuses them again
+            self.submit_later(
+                lambda c: c.executemany("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?)", rows), written
+            )
 
     def start(self) -> None:
         """Begin to write and to learn."""
@@ -283,6 +293,8 @@ class Store:
         with closing(opened(self.journal.path)) as connection:
             for block in blocks_after(connection, stream.id, learner.t, t):
                 learner.learn_or_pass(block.rows.part(learner.t - block.first, min(block.end, t) - block.first))
+        if not learner.has_learned:
+            raise CallProblem(409, f"{stream.name} has learned none of its first {t} examples")
         return learner.file()
 
     # -- housekeeping ------------------------------------------------------------------------------------------

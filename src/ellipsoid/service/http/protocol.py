@@ -109,6 +109,16 @@ def timed_protocol(head_seconds: float, short_calls: dict[str, Any]) -> type[Any
                 self.transport.resume_reading()
                 self.data_received(pending)
 
+        def eof_received(self) -> bool:
+            """A caller that sends nothing more may still wait for the answer to its last request."""
+            if self.short is not None:
+                self.stopping = True
+                return True
+            waits = self.cycle is not None and not self.cycle.response_started and not self.cycle.more_body
+            if waits:
+                self.cycle.keep_alive = False
+            return waits
+
         def shutdown(self) -> None:
             """Close the connection when the request that is being answered is done."""
             if self.short is None:

@@ -11,8 +11,8 @@ import msgspec
 
 from ..messages import Learned, LearnedLines, LineAnswer
 from ..problem import CallProblem
-from .database import JournalBlock, first_and_last, insert_block
-from .rows import Rows
+from .database import JournalBlock, blocks_after, first_and_last, insert_block
+from .rows import Rows, as_journalled
 from .schema import Schema
 
 
@@ -113,7 +113,7 @@ class LearnWrite(Write):
                 continue
             if len(kept) < len(rows.y):
                 rows = rows.only(kept)
-            step = max(1, min(ROWS_LEARNED_AT_ONCE, LARGEST_BLOCK * len(rows.y) // max(1, part.rows.size)))
+            step = max(1, min(ROWS_LEARNED_AT_ONCE, LARGEST_BLOCK * len(part.rows.y) // self.size))
             for start in range(0, len(rows.y), step):
                 piece = rows.part(start, start + step)
                 block = JournalBlock(schema.admit(piece), piece, now, self.token)
@@ -172,7 +172,8 @@ class LearnWrite(Write):
 
 class KeepWrite(Write):
     """Examples that were predicted and wait for their labels: (id, x as JSON, predicted as JSON, doubt, ask). One that
-    waits already under the same id is only acknowledged: its sender may not have received the first answer.
+    waits already under the same id, or has got its label, is only acknowledged: its sender may not have received the
+    first answer.
     """
 
     def __init__(self, stream: Any, examples: list[tuple[Any, ...]], token: str, reply: Reply) -> None:
@@ -187,9 +188,10 @@ class KeepWrite(Write):
         for example in self.examples:
             key, x, *_ = example
             kept = connection.execute("SELECT x FROM kept WHERE model = ? AND id = ?", (model, key)).fetchone()
-            if kept is None and not _labelled(connection, model, key):
+            row = _labelled_row(connection, model, key) if kept is None else None
+            if kept is None and row is None:
                 self.fresh.append(example)
-            elif kept != (x,):
+            elif not (kept == (x,) if row is None else self._is_row(connection, row, x)):
                 raise CallProblem(409, f"the id {key!r} already belongs to another example; choose another id")
         if len({key for key, *_ in self.examples}) < len(self.examples):
             raise CallProblem(409, "an id is given twice in one batch; give each example its own id")
@@ -200,6 +202,13 @@ class KeepWrite(Write):
         saved = sum(ask is False for *_, ask in self.fresh)
         _count_asked(connection, model, len(self.fresh) - saved, saved, 0)
         return len(self.fresh)
+
+    def _is_row(self, connection: sqlite3.Connection, row: int, x: bytes) -> bool:
+        """Is this the example that was journalled under that number when its label came?"""
+        block = next(blocks_after(connection, self.stream.id, row))
+        there = block.rows.part(row - block.first, row - block.first + 1)
+        again = self.stream.rows_of([msgspec.json.decode(x)], there.y)
+        return as_journalled(again) == as_journalled(there)
 
     def written(self, answer: int) -> None:
         saved = sum(ask is False for *_, ask in self.fresh)
@@ -222,7 +231,7 @@ class LabelWrite(LearnWrite):
         duplicates, labelled = 0, set()
         for line, key, y in self.truths:
             kept = connection.execute("SELECT x FROM kept WHERE model = ? AND id = ?", (model, key)).fetchone()
-            if key in labelled or (kept is None and _labelled(connection, model, key)):
+            if key in labelled or (kept is None and _labelled_row(connection, model, key) is not None):
                 duplicates += 1
                 continue
             if kept is None:
@@ -251,9 +260,10 @@ def _count_asked(connection: sqlite3.Connection, model: int, asked: int, saved: 
     )
 
 
-def _labelled(connection: sqlite3.Connection, model: int, key: str) -> bool:
-    found = connection.execute("SELECT 1 FROM keys WHERE model = ? AND key = ?", (model, label_key(key))).fetchone()
-    return found is not None
+def _labelled_row(connection: sqlite3.Connection, model: int, key: str) -> int | None:
+    """The number of the example whose label came under this id, None if none did."""
+    found = connection.execute("SELECT row FROM keys WHERE model = ? AND key = ?", (model, label_key(key))).fetchone()
+    return None if found is None else int(found[0])
 
 
 def forget_rows(connection: sqlite3.Connection, model: int, before: int) -> int:

@@ -46,8 +46,10 @@ class LearnerThread:
         self.written_at = time.monotonic()
         self.failure: str | None = None
         self.published = Published(learner.copy())
-        # Called with the examples that were passed over, and with the error of a damaged journal.
-        self.refuse: Callable[[dict[int, str]], None] = lambda refused: None
+        # Examples that were passed over, which the journal does not hold yet as such; called to write them.
+        self.unwritten: dict[int, str] = {}
+        self.write_refusals: Callable[[], None] = lambda: None
+        # Called with the error of a damaged journal.
         self.damaged: Callable[[str], None] = lambda what: None
         self._waiting: deque[tuple[int, Learned, Callable[[Any], None]]] = deque()
         self._waiting_lock = threading.Lock()
@@ -161,21 +163,22 @@ class LearnerThread:
         try:
             learner.learn(rows)
         except REFUSALS:
-            # How far it came is not known: begin again at the last copy, and learn one by one.
+            # How far it came is not known: begin again at the last copy.
             self._relearn_up_to(before)
             known = set(self.learner.refused)
-            self.learner.learn_carefully(rows)
+            self.learner.learn_or_pass(rows)
             fresh = {row: why for row, why in self.learner.refused.items() if row not in known}
             for row, why in fresh.items():
                 _log.warning("%s.%s skips example %d: %s", self.stream.name, self.name, row, why)
-            self.refuse(fresh)
+            self.unwritten |= fresh
+            self.write_refusals()
 
     def _relearn_up_to(self, row: int) -> None:
         self.learner = self.published.learner.copy() if self.published.t <= row else self.learner
         with closing(opened(self.stream.path)) as connection:
             for block in blocks_after(connection, self.stream.id, self.learner.t):
                 rest = block.rows.part(self.learner.t - block.first, min(len(block.rows.y), row - block.first))
-                self.learner.learn_carefully(rest)
+                self.learner.learn_or_pass(rest)
                 if self.learner.t >= row:
                     break
 
@@ -221,9 +224,12 @@ class LearnerThread:
         reply(answer)
 
     def write_snapshot(self) -> None:
-        """Write the published copy, if it has learned anything since the last snapshot."""
+        """Write the published copy, if it has learned anything since the last snapshot.
+
+        A later start refuses again what the snapshot does not hold; what it holds must be known to the journal.
+        """
         published = self.published
-        if published.learner.has_learned and published.t != self.snapshot:
+        if published.learner.has_learned and published.t != self.snapshot and not self.unwritten:
             self.snapshots.write(published)
             self.snapshot, self.written_at = published.t, time.monotonic()
 

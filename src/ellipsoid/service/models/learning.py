@@ -28,6 +28,8 @@ from .record import RunRecord
 
 # The errors with which a learner may refuse an example.
 REFUSALS = (ValueError, ArithmeticError, MemoryError)
+# So many rows, some of which are refused, are learned one by one.
+ONE_BY_ONE = 128
 
 
 def new_model(body: NewLearner) -> Any:
@@ -45,6 +47,11 @@ def labels_model(body: NewLearner) -> Any:
     if not is_classifier(made):
         raise ValueError(
             f"a service learns labels, but {body.learner} learns numbers; choose a classifier, such as AROW"
+        )
+    if body.learner == "IELLIP" and body.params.get("selective") and body.params.get("random_state") is None:
+        raise ValueError(
+            "IELLIP draws at random which labels it learns, and could not be made again from the journal; give "
+            "random_state, for example 0"
         )
     return made
 
@@ -78,16 +85,21 @@ class StreamLearner:
         return hasattr(self.model, "n_features_in_")
 
     def learn(self, rows: Rows) -> None:
-        """Predict and learn examples; after an error for one of them the state of the model is undefined."""
+        """Predict and learn examples; after an error for one of several it is not known how many were learned."""
         X, y = as_learned(rows, self.bits)
         predicted = predict_then_learn(self.model, X, X, y, None if self.has_learned else self.classes)
         self.record.add(predicted, y)
         self.t += len(y)
 
     def learn_carefully(self, rows: Rows) -> None:
-        """The same one by one; what is refused is passed over."""
+        """The same one by one; what is refused is passed over.
+
+        A call that refuses its only row leaves a model as it was, but for new names of features. A copy for each row
+        would be dear: models whose names are hashed may be large.
+        """
+        grows = self.bits is None and isinstance(rows.x, list)
         for i in range(len(rows.y)):
-            before = self.copy()
+            before = self.copy() if grows else self
             try:
                 self.learn(rows.part(i, i + 1))
             except REFUSALS as error:
@@ -96,13 +108,17 @@ class StreamLearner:
                 self.t += 1
 
     def learn_or_pass(self, rows: Rows) -> None:
-        """Learn examples; what is refused is passed over."""
-        before = self.copy()
+        """Learn examples; what is refused is passed over. What is bad is looked for in halves."""
+        before, half = self.copy(), len(rows.y) // 2
         try:
             self.learn(rows)
         except REFUSALS:
             self.__dict__ = before.__dict__
-            self.learn_carefully(rows)
+            if half < ONE_BY_ONE:
+                self.learn_carefully(rows)
+            else:
+                self.learn_or_pass(rows.part(0, half))
+                self.learn_or_pass(rows.part(half, len(rows.y)))
 
     def copy(self) -> StreamLearner:
         """An independent copy."""
