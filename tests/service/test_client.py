@@ -7,6 +7,7 @@ import sqlite3
 import ssl
 import subprocess
 import sys
+from contextlib import closing
 from time import sleep
 from urllib.parse import urlsplit
 
@@ -183,7 +184,7 @@ def test_a_batch_has_the_given_length(shared, client, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in examples(1500)))
     run("send", shared.url, "long", path, "--batch", 2000)
-    with sqlite3.connect(shared.folder / "journal.sqlite") as journal:
+    with closing(sqlite3.connect(shared.folder / "journal.sqlite")) as journal:
         times = journal.execute(
             "SELECT count(DISTINCT time) FROM blocks JOIN models ON models.id = model WHERE name = 'long'"
         ).fetchone()

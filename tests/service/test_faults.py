@@ -85,7 +85,7 @@ def test_a_model_that_has_stopped_does_not_hide_that_others_are_ready(tmp_path):
         server.kill()
         for snapshot in (tmp_path / "store" / "snapshots").iterdir():
             snapshot.unlink()
-        with sqlite3.connect(tmp_path / "store" / "journal.sqlite") as store:
+        with closing(sqlite3.connect(tmp_path / "store" / "journal.sqlite", isolation_level=None)) as store:
             for table in ("models", "learners"):
                 store.execute(f"UPDATE {table} SET body = replace(body, '\"PassiveAggressive\"', '\"{OF_NUMBERS}\"')")
         server.start()

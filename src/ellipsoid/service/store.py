@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,15 +76,15 @@ class Store:
         self.damaged: Callable[[str], None] = lambda what: None
         self._stop = threading.Event()
         self._housekeeper = threading.Thread(target=self._housekeeping_loop, name="ellipsoid housekeeping", daemon=True)
-        try:
+        with ExitStack() as on_error:
+            on_error.callback(self._lock.close)
             self.journal = Journal(
                 self.folder / JOURNAL, most_waiting=self.options.queue, group_seconds=self.options.group_seconds
             )
+            on_error.callback(self.journal.connection.close)
             self._load()
             self.history = StoreHistory(self.journal.connection)
-        except BaseException:
-            self._lock.close()
-            raise
+            on_error.pop_all()
 
     def _load(self) -> None:
         connection = self.journal.connection

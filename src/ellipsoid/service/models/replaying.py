@@ -30,10 +30,18 @@ class PastStream:
     def __init__(self, store: Path, name: str, until: int | None = None) -> None:
         self.store, self.name = Path(store), name
         self.connection = opened(self.store / "journal.sqlite")
-        row = model_row(self.connection, name)
+        try:
+            self._find(until)
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def _find(self, until: int | None) -> None:
+        """Look up the model, its champion and its examples."""
+        row = model_row(self.connection, self.name)
         if row is None:
             there = [each for (each,) in self.connection.execute("SELECT name FROM models ORDER BY name")]
-            raise ValueError(f"{store} has no model {name!r}; there are {', '.join(there) or 'none'}")
+            raise ValueError(f"{self.store} has no model {self.name!r}; there are {', '.join(there) or 'none'}")
         self.id, self.champion_name = row[0], row[2]
         self.body = decoded_body(row[1])
         query = "SELECT body, first FROM learners WHERE model = ? AND name = ?"
