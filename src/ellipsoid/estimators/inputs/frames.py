@@ -41,6 +41,16 @@ def refuse_columns(X: Any, features: dict[Any, int] | None) -> None:
         )
 
 
+def refuse_unnamed_columns(source: Any, core: Any, names: Any) -> None:
+    """Raise ``ValueError`` for rows that bring more columns than names to a model that was started on dicts."""
+    named = None if core.features is None else len(core.features) + len(names or ())
+    if named is not None and source.width > named:
+        raise ValueError(
+            f"this learner was started on dicts and knows {named} features by name, but X has {source.width} columns: "
+            "give dicts here too"
+        )
+
+
 def refuse_other_columns(model: Any, frame: Any) -> None:
     """Raise ``ValueError`` for a frame whose columns are not the model's; its rows are then passed as arrays."""
     inner, frame = model, table_of(frame)

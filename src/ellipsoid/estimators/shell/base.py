@@ -22,7 +22,7 @@ from ..files import saving
 from ..inputs import checks, weights
 from ..inputs.checks import LabelArray
 from ..inputs.examples import are_named, is_named, one_row, rows_of
-from ..inputs.frames import frame_rows, refuse_columns, table_of, word_columns
+from ..inputs.frames import frame_rows, refuse_columns, refuse_unnamed_columns, table_of, word_columns
 from ..inputs.labels import Classifier, Codes, cast_labels
 from ..inputs.row_numbers import original_row_numbers, row_numbers_before_dropping
 from ..inputs.rows import RowSource, check_memory, flaw_message
@@ -212,6 +212,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         with row_numbers_before_dropping(sample_weight):
             learner, source, labels, known, weight = self._check_call(X, y, classes, weight, bool(watch))
         if core is not None:
+            refuse_unnamed_columns(source, core, names)
             self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None
         shown_rows = None if shown is None else RowSource(shown, learner.constant)
