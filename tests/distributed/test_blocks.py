@@ -76,6 +76,17 @@ def test_a_table_is_read_from_its_middle_as_from_its_beginning(tmp_path):
     assert [label for _, y in cut for label in y] == [label for _, y in uncut for label in y]
 
 
+@pytest.mark.parametrize("header", [b"a,b,y\n", b""])
+@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf\n", b"\xef\xbb\xbf", b"\n \r\n"])
+def test_a_table_may_begin_with_a_byte_order_mark_and_empty_lines(tmp_path, mark, header):
+    path = tmp_path / "marked.csv"
+    path.write_bytes(mark + header + b"".join(b"%d,2,%d\n" % (i, i % 2) for i in range(60)))
+    plan = make_plan(str(path), 64, {})
+    found = [x for block in plan.blocks for chunk in block.chunks(plan.reading) for x in chunk.X[:, 0].tolist()]
+    assert len(plan.blocks) > 5
+    assert found == list(range(60))
+
+
 def test_row_groups_are_blocks(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.streams.opening import open_stream
+from ellipsoid.streams.readers.blocks import BYTE_ORDER_MARK
 from ellipsoid.streams.readers.errors import LineError, NoRows
 from ellipsoid.streams.stream import Chunk, Stream
 
@@ -233,9 +234,11 @@ def _check_size(path: str, size: int | None) -> None:
 
 
 def _first_line(path: str) -> bytes:
-    """The first line of CSV text that is not empty."""
+    """The first line of CSV text that is not empty; a byte order mark may stand before empty ones."""
     with open(path, "rb") as file:
-        return next((line.rstrip(b"\n") + b"\n" for line in file if line.strip()), b"")
+        if file.read(len(BYTE_ORDER_MARK)) != BYTE_ORDER_MARK:
+            file.seek(0)
+        return next((line.rstrip(b"\n") + b"\n" for line in file if line.strip(b"\r\n ")), b"")
 
 
 def _line_after(file: Any, place: int) -> int:
