@@ -17,6 +17,7 @@ from scipy import sparse
 
 from ellipsoid import MIRA, prequential
 from ellipsoid.streams.opening import open_stream, sniff
+from ellipsoid.streams.readers import compression
 from ellipsoid.streams.stream import Stream
 from ellipsoid.streams.threads import read_ahead
 
@@ -71,6 +72,23 @@ def test_what_follows_the_first_packed_part_is_not_passed_over(pack):
     for behind in (b"junk", second[:5], second[:-5], b"x" + second[1:], second[:1]):
         with pytest.raises(ValueError, match="the bytes cannot be read"):
             gather(open_stream(io.BytesIO(first + behind), format="svmlight"))
+
+
+def test_a_few_bytes_of_zstandard_that_hold_a_lot_are_unpacked_in_parts():
+    frame, data = compression._ZstandardFrame(), bytes(1 << 25)
+    found = [frame.decompress(pytest.importorskip("zstandard").compress(data), 1)]
+    while not frame.eof:
+        found.append(frame.decompress(b"", 1))
+    assert b"".join(found) == data
+    assert max(map(len, found)) <= 1 << 21
+
+
+@pytest.mark.parametrize("portion", [1, 7, 1 << 18])
+def test_frames_of_zstandard_may_hold_something_else(monkeypatch, portion):
+    monkeypatch.setattr(compression, "_PORTION", portion)
+    other = b"\x5a\x2a\x4d\x18\x03\0\0\0abc"
+    X, y = gather(open_stream(io.BytesIO(other + zstd(TEXT) + other + other)))
+    assert (X.shape[0], y[:3].tolist()) == (1000, [0, 1, 2])
 
 
 def test_several_labels_are_no_table_and_nothing_has_no_rows():

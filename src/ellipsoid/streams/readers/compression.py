@@ -9,11 +9,18 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-GZIP, BZIP2, XZ, ZSTANDARD = COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
+GZIP, BZIP2, XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00"
+# A frame of data, and those of anything else, which may come first.
+ZSTANDARD = b"\x28\xb5\x2f\xfd", *(b"%c\x2a\x4d\x18" % i for i in range(0x50, 0x60))
 # The bytes that show how a file is compressed.
+COMPRESSED = GZIP, BZIP2, XZ, *ZSTANDARD
 MAGIC_BYTES = 16
 # Compressed bytes read at once.
 _PORTION = 1 << 18
+# Blocks of Zstandard unpacked at once, each to at most 128 KiB.
+_BLOCKS = 16
+# A place behind all bytes.
+_END = 1 << 62
 # What decompressors raise on damaged bytes.
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
@@ -42,7 +49,7 @@ class _Frames(Reader):
 
     def __init__(self, file: Any, start: Callable[[], Any], padding: bytes = b"") -> None:
         super().__init__(file)
-        self._start, self._frame, self._padding, self._ready = start, start(), padding, b""
+        self._start, self._frame, self._padding, self._ready = start, start(), padding, memoryview(b"")
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
@@ -59,14 +66,17 @@ class _Frames(Reader):
                 data = self._file.read1(_PORTION)
                 if not data:
                     raise EOFError("it ends in the middle of a compressed stream")
-            self._ready = self._frame.decompress(data, len(buffer))
+            self._ready = memoryview(self._frame.decompress(data, len(buffer)))
         got = min(len(buffer), len(self._ready))
         buffer[:got], self._ready = self._ready[:got], self._ready[got:]
         return got
 
 
 class _ZstandardFrame:
-    """A frame of Zstandard with the interface of the decompressors of Python."""
+    """A frame of Zstandard (RFC 8878) with the interface of the decompressors of Python.
+
+    The library unpacks all that it is given, and a few bytes may hold megabytes: it is given a few blocks at a time.
+    """
 
     needs_input = True
 
@@ -74,15 +84,45 @@ class _ZstandardFrame:
         import zstandard
 
         self._frame, self._damage = zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError
+        # How many bytes were given, and where the next block begins; -1 before the header of the frame is known.
+        self._data, self._given, self._next = b"", 0, -1
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._frame, name)
+    @property
+    def eof(self) -> bool:
+        return bool(self._frame.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._frame.unused_data) + self._data[self._given :]
 
     def decompress(self, data: bytes, most: int) -> bytes:
+        if data:
+            self._data, self._next = self._data[self._given :] + data, self._next - self._given
+            self._given = 0
+        begin, end, stop = self._given, len(self._data), self._next
+        if stop < 0:
+            if end < 5:
+                return b""
+            stop = _first_block(self._data)
+        for _ in range(_BLOCKS):
+            if stop + 3 > end:
+                break
+            block = int.from_bytes(self._data[stop : stop + 3], "little")
+            # A block that repeats one byte holds that byte alone. Behind the last one there may be a checksum.
+            stop = _END if block & 1 else stop + 3 + (1 if block & 6 == 2 else block >> 3)
+        self.needs_input, self._given, self._next = stop + 3 > end, min(stop, end), stop
         try:
-            return bytes(self._frame.decompress(data))
+            return bytes(self._frame.decompress(self._data[begin : self._given]))
         except self._damage as error:
             raise OSError(str(error)) from error
+
+
+def _first_block(data: bytes) -> int:
+    """Where the first block of a frame of Zstandard begins; other frames have none, and are unpacked to nothing."""
+    flags = data[4]
+    single = flags >> 5 & 1
+    blocks = data.startswith(ZSTANDARD[0])
+    return 6 - single + (0, 1, 2, 4)[flags & 3] + (single, 2, 4, 8)[flags >> 6] if blocks else _END
 
 
 def decompressed(file: io.BufferedReader[Any], name: str) -> Any:
