@@ -111,6 +111,32 @@ def test_rows_are_counted_across_batches(tmp_path, name):
         labels[at] = 0.0
 
 
+@pytest.mark.parametrize("name", ["a.parquet", "a.ipc"])
+@pytest.mark.parametrize(
+    ("flaw", "message"),
+    [
+        ({"x": [0.0, 1.0, -np.inf, 3.0]}, "row 2: column 'x' is not a finite number"),
+        ({"y": [0.0, 1.0, np.inf, np.nan]}, "row 2: the label is not a finite number"),
+        ({"x": [0.0, 1.0, 2.0, np.inf], "y": ["u", "v", "w\0", "u"]}, "row 2: the label 'w.x00' ends with a NUL"),
+        ({"w": [1.0, 1.0, None, 1.0], "y": ["u", "v", "w", "u" * 1001]}, "row 2: column 'w' is missing"),
+        ({"y": ["u", "v", "u" * 1001, "u"]}, "row 2: a label must have at most 1,000 characters"),
+    ],
+)
+def test_the_first_row_that_cannot_be_read_is_named_and_those_before_it_are_read(tmp_path, name, flaw, message):
+    plain = {"x": [0.0, 1.0, 2.0, 3.0], "w": [1.0] * 4, "y": [0, 1, 0, 1]}
+    stream = iter(open_stream(write(tmp_path / name, pa.table(plain | flaw)), weights="w"))
+    assert next(stream).X.tolist() == [[0.0], [1.0]]
+    with pytest.raises(ValueError, match=f"{name}, {message}"):
+        next(stream)
+
+
+def test_labels_that_are_not_utf8_name_the_file(tmp_path):
+    text = [None, pa.py_buffer(np.array([0, 1, 2], dtype=np.int32)), pa.py_buffer(b"a\xff")]
+    path = write(tmp_path / "a.parquet", pa.table({"x": [1.0, 2.0], "y": pa.Array.from_buffers(pa.string(), 2, text)}))
+    with pytest.raises(ValueError, match=r"a\.parquet: not a readable parquet file: 'utf-8'"):
+        gather(open_stream(path))
+
+
 def test_places_outside_a_batch_are_refused(tmp_path):
     """Damaged bytes may point anywhere; whoever follows them reads memory that is not theirs, or dies."""
     far = pa.array([0, 1 << 30], pa.int32())

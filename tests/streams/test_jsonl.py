@@ -78,6 +78,21 @@ def test_a_bad_line_is_named_and_the_rows_before_it_are_read(line, sentence):
         next(stream)
 
 
+@pytest.mark.parametrize(
+    ("label", "sentence"),
+    [
+        ("w" + "o" * 1000, "a label must have at most 1,000 characters, got one of 1,001"),
+        ("w\0", r"the label 'w\\x00' ends with a NUL"),
+        ("\ud800", r"the label '\\ud800' is not valid Unicode"),
+    ],
+)
+def test_words_that_cannot_be_labels_are_named_and_the_rows_before_them_are_read(label, sentence):
+    stream = iter(open_stream(io.BytesIO(written([({"a": 1}, "u"), ({"a": 1}, label)]))))
+    assert next(stream).y.tolist() == ["u"]
+    with pytest.raises(LineError, match="line 2: " + sentence):
+        next(stream)
+
+
 def test_null_is_missing():
     text = b'{"x": null, "sky": null, "label": 1}\n{"x": 2, "sky": "red", "label": 0}'
     X = open_stream(io.BytesIO(text), missing="zero").arrays()[0]

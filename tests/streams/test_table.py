@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipsoid.streams.opening import open_stream
+from ellipsoid.streams.readers import table
+from ellipsoid.streams.readers.errors import LineError
 from ellipsoid.streams.scan.hashing import hash_name
 
 from .conftest import gather, read
@@ -163,6 +165,36 @@ def test_flaws_are_named_with_their_line(block_size, size, line, message):
     block_size(size)
     with pytest.raises(ValueError, match="line 5: " + message):
         read(b"a,b,y\n1,2,0\n\n1,2,1\n" + line + b"\n1,2,0\n", format="csv")
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        (b"w\0", r"the label 'w\\x00' ends with a NUL"),
+        (b"b" * 1001, "a label must have at most 1,000 characters, got one of 1,001"),
+        (b"w", "the column of labels has more than 2 different words; is it the right column"),
+    ],
+)
+@pytest.mark.parametrize("size", [6, 1 << 20])
+def test_labels_that_cannot_be_one_are_named_and_the_rows_before_them_are_read(
+    block_size, monkeypatch, size, label, message
+):
+    monkeypatch.setattr(table, "_MOST_LABELS", 2)
+    block_size(size)
+    found = []
+    with pytest.raises(LineError, match="line 5: " + message):
+        found.extend(
+            y for _, labels, _ in open_stream(io.BytesIO(b"a,y\n1,u\n\n2,v\n3," + label + b"\n4,u\n")) for y in labels
+        )
+    assert found == ["u", "v"]
+
+
+def test_one_long_label_widens_few_others():
+    stream = open_stream(io.BytesIO(b"a,y\n" + 20_000 * b"1,a\n" + b"2," + b"b" * 1000 + b"\n" + 9000 * b"3,c\n"))
+    chunks = list(stream)
+    assert max(chunk.y.nbytes for chunk in chunks) <= 1 << 25
+    assert [y for chunk in chunks for y in chunk.y] == ["a"] * 20_000 + ["b" * 1000] + ["c"] * 9000
+    assert [x for chunk in chunks for x in chunk.X[:, 0]] == [1] * 20_000 + [2] + [3] * 9000
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from .label_kinds import WHOLE, has_several_types, is_plain_text, label_array
+from .label_kinds import WHOLE, has_several_types, is_plain_text, label_array, refuse_nul
+
+# An array of text has room for its longest word in every row, and four bytes for each character.
+LONGEST_LABEL = 1000
+_MOST_CHARACTERS = 1 << 23
 
 
 class NumericLabels:
-    """Gives labels read as float64 the type they keep.
+    """Gives labels read as float64 the type they keep, and makes arrays of lists of words.
 
     >>> labels = NumericLabels()
     >>> [y.tolist() for X, y, weights in labels.pieces("abcd", np.array([1.0, 2.0, 2.5, 3.0]))]
@@ -29,7 +33,15 @@ class NumericLabels:
         self._whole = True
 
     def pieces(self, X: Any, y: Any, weights: Any = None) -> Iterator[tuple[Any, Any, Any]]:
-        """The rows in consecutive pieces with labels of one type each; labels other than float64 stay as they are."""
+        """Pieces of the rows with labels of one type each; arrays that are not of float64 stay as they are."""
+        if isinstance(y, list):
+            most = _MOST_CHARACTERS // (max(map(len, y)) or 1)
+            if most >= len(y):
+                yield X, np.array(y), weights
+                return
+            for part in (slice(start, start + most) for start in range(0, len(y), most)):
+                yield X[part], np.array(y[part]), None if weights is None else weights[part]
+            return
         if y is None or y.dtype != np.float64:
             yield X, y, weights
             return
@@ -44,6 +56,22 @@ class NumericLabels:
                 yield X, y.astype(kind), weights
             elif count:
                 yield X[part], y[part].astype(kind), None if weights is None else weights[part]
+
+
+def label_word(word: str) -> str:
+    """The same word, or ``ValueError`` where it cannot be a label.
+
+    >>> label_word("\\ud800")
+    Traceback (most recent call last):
+    ValueError: the label '\\ud800' is not valid Unicode: it holds half of a pair of surrogates
+    """
+    if len(word) > LONGEST_LABEL:
+        raise ValueError(f"a label must have at most {LONGEST_LABEL:,} characters, got one of {len(word):,}")
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"the label {word!r} is not valid Unicode: it holds half of a pair of surrogates") from None
+    return refuse_nul(word)
 
 
 def label_values(y: Any) -> Any:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..format import Format, RowPieces
-from ..label_kinds import refuse_nul
-from ..labels import NumericLabels
+from ..labels import NumericLabels, label_word
 from ..options import OF_NUMBERS, OF_WORDS, Options
 from ..scan.hashing import hash_name, hash_strings
 from ..scan.table import NO_HASH
 from .blocks import Origin
+from .errors import WrongRow
 from .onehot import with_one_hot_words
 
 BATCH_ROWS = 8192
@@ -59,12 +59,20 @@ class ArrowTable(Format):
                 if self.n_features is None or row == 0:
                     label = self._arrange(batch.schema)
                 for start in range(0, batch.num_rows, BATCH_ROWS):
-                    part = batch.slice(start, BATCH_ROWS)
-                    X, weights = self._features(part, row), self._weights(part, row)
-                    y = None if label is None else self._labels(part.column(label), row)
-                    yield from numbers.pieces(X, y, weights)
+                    part, flaw = batch.slice(start, BATCH_ROWS), None
+                    while part.num_rows:
+                        try:
+                            y = None if label is None else self._labels(part.column(label))
+                            piece = self._features(part), y, self._weights(part)
+                            break
+                        except WrongRow as error:
+                            part, flaw = part.slice(0, error.row), error
+                    if part.num_rows:
+                        yield from numbers.pieces(*piece)
                     row += part.num_rows
-        except (pyarrow.ArrowException, OSError) as error:
+                    if flaw is not None:
+                        raise ValueError(f"{self.origin.name}, row {row}: {flaw}")
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
             raise ValueError(f"{self.origin.name}: not a readable {self.kind} file: {error}") from error
 
     def _batches(self) -> Iterator[Any]:
@@ -123,20 +131,20 @@ class ArrowTable(Format):
         self.n_features = len(self.columns) + (1 << options.hash_bits if self._words else 0)
         return label if options.labelled else None
 
-    def _features(self, batch: Any, row: int) -> Any:
+    def _features(self, batch: Any) -> Any:
         numbers = np.empty((batch.num_rows, len(self.columns)))
         for j, name in enumerate(self.columns):
-            numbers[:, j] = self._checked(_floats(batch.column(name)), name, row)
+            numbers[:, j] = self._checked(_floats(batch.column(name)), name)
         if not self._words:
             return numbers
         hashes = np.empty((batch.num_rows, len(self._words)), dtype=np.int64)
         for j, name in enumerate(self._words):
             column = batch.column(name)
-            self._refuse_nulls(np.asarray(column.is_null()), name, row)
+            self._refuse_nulls(np.asarray(column.is_null()), name)
             hashes[:, j] = _hashes(column, hash_name(name), self.options.hash_bits)
         return with_one_hot_words(numbers, hashes, self.options.hash_bits)
 
-    def _weights(self, batch: Any, row: int) -> Any:
+    def _weights(self, batch: Any) -> Any:
         """The weights of rows, None where no column holds them."""
         name = self.options.weights
         if name is None:
@@ -145,35 +153,52 @@ class ArrowTable(Format):
             raise ValueError(
                 f"{self.origin.name}: the column {name!r} holds no numbers, so it cannot weight the rows; name another"
             )
-        return self._checked(_floats(batch.column(name)), name, row)
+        return self._checked(_floats(batch.column(name)), name)
 
-    def _checked(self, values: Any, name: str, row: int) -> Any:
-        missing = np.isnan(values)
-        if missing.any():
-            self._refuse_nulls(missing, name, row)
+    def _checked(self, values: Any, name: str) -> Any:
+        finite = np.isfinite(values)
+        if not finite.all():
+            missing = np.isnan(values)
+            _refuse_infinite(finite | missing, f"column {name!r}")
+            self._refuse_nulls(missing, name)
             values[missing] = 0.0
         return values
 
-    def _refuse_nulls(self, missing: Any, name: str, row: int) -> None:
+    def _refuse_nulls(self, missing: Any, name: str) -> None:
         if self.options.missing == "error" and missing.any():
-            raise ValueError(
-                f"{self.origin.name}, row {row + int(missing.argmax())}: column {name!r} is missing; "
-                "give missing='zero' to open_stream to read that as zero"
-            )
+            what = f"column {name!r} is missing; give missing='zero' to open_stream to read that as zero"
+            raise WrongRow(int(missing.argmax()), what)
 
-    def _labels(self, column: Any, row: int) -> Any:
+    def _labels(self, column: Any) -> Any:
         name, kind = self.origin.name, _value_type(column)
         missing = np.asarray(column.is_null())
         if not missing.any():
             if _is_text(kind):
-                return np.array([refuse_nul(word, f"{name}: ") for word in column.to_pylist()])
+                return _words(column)
             if not _is_number(kind):
                 raise ValueError(f"{name}: a label must be a number or a string, got a column of type {kind}")
             y = _floats(column)
             missing = np.isnan(y)
+            _refuse_infinite(np.isfinite(y) | missing, "the label")
         if missing.any():
-            raise ValueError(f"{name}, row {row + int(missing.argmax())}: the label is missing")
+            raise WrongRow(int(missing.argmax()), "the label is missing")
         return y
+
+
+def _refuse_infinite(good: Any, what: str) -> None:
+    if not good.all():
+        raise WrongRow(int(good.argmin()), f"{what} is not a finite number: leave out its row")
+
+
+def _words(column: Any) -> list[str]:
+    """Labels that are strings."""
+    words: list[str] = column.to_pylist()
+    for row, word in enumerate(words):
+        try:
+            label_word(word)
+        except ValueError as error:
+            raise WrongRow(row, str(error)) from None
+    return words
 
 
 def _value_type(column: Any) -> Any:

@@ -25,6 +25,14 @@ class LineError(ValueError):
         return type(self), (self.name, self.line, self.what), self.__dict__
 
 
+class WrongRow(ValueError):
+    """A row that cannot be read: its place among the rows that are read together, and, in a block of text, its line."""
+
+    def __init__(self, row: int, what: str, line: int = 0) -> None:
+        super().__init__(what)
+        self.row, self.what, self.line = row, what, line
+
+
 class NoRows(ValueError):
     """A stream without an example, which is no error where there are others beside it."""
 

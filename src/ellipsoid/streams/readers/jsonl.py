@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..format import Format, RowPieces
-from ..label_kinds import refuse_nul
-from ..labels import NumericLabels
+from ..labels import NumericLabels, label_word
 from ..options import Options
 from .blocks import Origin
 from .errors import LineError
@@ -61,8 +60,8 @@ class JsonLines(Format):
                     flaw = LineError(self.origin.name, line, str(error))
                     break
             if examples:
-                y = np.array(labels, dtype=None if self._words else np.float64) if self.options.labelled else None
-                yield from numbers.pieces(self._rows(examples), y)
+                y = labels if self._words else np.array(labels, dtype=np.float64)
+                yield from numbers.pieces(self._rows(examples), y if self.options.labelled else None)
             if flaw is not None:
                 raise flaw
 
@@ -144,7 +143,7 @@ class JsonLines(Format):
             kind = "a word" if self._words else "a number"
             raise ValueError(f"the label {_short(label)} must be {kind}, as the first one is")
         _check_finite(self._label, label)
-        return refuse_nul(label) if isinstance(label, str) else label
+        return label_word(label) if isinstance(label, str) else label
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ..options import Options
 from ..scan.reasons import FULL
 from ..threads import IN_FLIGHT, map_in_threads
 from .blocks import Origin, TextBlock
-from .errors import LineError, finite_number
+from .errors import LineError, WrongRow, finite_number
 
 # Numerals left to Python in one scan; a single line with more of them is scanned again with more room.
 HARD_ROOM = 256
@@ -65,7 +65,7 @@ class ScannedText(Format):
         raise NotImplementedError
 
     def piece(self, block: TextBlock, out: Any, found: Any, rows: int) -> tuple[Any, Any, Any]:
-        """The first rows of a scan, their labels and weights."""
+        """The first rows of a scan, their labels and weights; `WrongRow` where a label cannot be one."""
         raise NotImplementedError
 
     def flaw(self, block: TextBlock, found: Any) -> str:
@@ -117,8 +117,12 @@ class ScannedText(Format):
             found = self.scan_lines(block.text, position, block.stop, out)
             values = getattr(found, "values", 0)
             rows, flaw = self._read_hard(block, out, found)
-            if rows:
-                pieces.append(self.piece(block, out, found, rows))
+            while rows:
+                try:
+                    pieces.append(self.piece(block, out, found, rows))
+                    break
+                except WrongRow as error:
+                    rows, flaw = error.row, (error.line, error.what)
             lines, all_rows, all_values = lines + found.lines, all_rows + found.rows, all_values + values
             if flaw is None and found.reason > FULL:
                 flaw = lines + 1, self.flaw(block, found)

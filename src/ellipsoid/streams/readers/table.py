@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..label_kinds import refuse_nul
+from ..labels import label_word
 from ..options import OF_NUMBERS, OF_WORDS, Options
 from ..scan import reasons
 from ..scan import table as scan
 from ..scan.hashing import hash_name
 from .blocks import SLACK, Origin, TextBlock
-from .errors import LineError, token
+from .errors import LineError, WrongRow, token
 from .onehot import with_one_hot_words
 from .scanned_text import ScannedText
 
@@ -59,22 +59,23 @@ class Csv(ScannedText):
             return X, out.labels[:rows], weights
         return X, self._words(block, out.spans[:rows]) if scan.TEXT_LABEL in purposes else None, weights
 
-    def _words(self, block: TextBlock, spans: Any) -> Any:
+    def _words(self, block: TextBlock, spans: Any) -> list[str]:
         raw, known = bytes(block.raw), self._known
-        words = []
+        words: list[str] = []
         for begin, end in spans.tolist():
             cell = raw[begin:end]
             word = known.get(cell)
             if word is None:
-                word = cell.decode("utf-8", "backslashreplace").replace('""', '"')
-                known[cell] = refuse_nul(word, f"{self.origin.name}: ")
-                if len(known) > _MOST_LABELS:
-                    raise ValueError(
-                        f"{self.origin.name}: the column of labels has more than {_MOST_LABELS} "
-                        "different words; is it the right column?"
-                    )
+                try:
+                    word = label_word(cell.decode("utf-8", "backslashreplace").replace('""', '"'))
+                    if len(known) == _MOST_LABELS:
+                        most = f"more than {_MOST_LABELS} different words"
+                        raise ValueError(f"the column of labels has {most}; is it the right column?")
+                except ValueError as error:
+                    raise WrongRow(len(words), str(error), 1 + raw.count(b"\n", 0, begin)) from None
+                known[cell] = word
             words.append(word)
-        return np.array(words)
+        return words
 
     # -- the first block ---------------------------------------------------------------------------------------
 
