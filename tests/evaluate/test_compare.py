@@ -1,5 +1,6 @@
 """Comparisons: the same rows for every learner, deterministic, resumable, spread over processes."""
 
+import io
 import json
 
 import numpy as np
@@ -66,6 +67,13 @@ def test_models_are_left_as_they_were(digits):
 def test_processes_agree_with_one(digits):
     protocol = Protocol(seeds=(0, 1), hold_out=0.2)
     assert counts(compare(MODELS, digits, protocol, n_jobs=2)) == counts(compare(MODELS, digits, protocol))
+
+
+def test_a_file_whose_name_is_no_text_can_be_reported(digits):
+    file = io.BytesIO(b"".join(b"%d,%d,%d\n" % (i, i % 3, i % 2) for i in range(20)))
+    file.name = "bad\udcff.csv"
+    result = compare({"MIRA": MIRA()}, file)
+    assert result.setting["data"] == r"bad\udcff.csv"
 
 
 def test_no_processes_are_refused(digits):

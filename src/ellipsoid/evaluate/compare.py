@@ -152,7 +152,8 @@ def compare(
     ]
     cells = _cells(tasks, n_jobs, store, progress)
     setting = {
-        "data": Path(source.name).name,
+        # The name of a file may be no text, and then could not be written into a report.
+        "data": Path(source.name).name.encode("utf-8", "backslashreplace").decode(),
         "rows": len(y),
         "features": int(train[0].shape[1]),
         "classes": y.shape[1] if classes is None else len(classes),
