@@ -96,11 +96,21 @@ def test_lines_without_labels_are_for_prediction_only():
         (b"1 |a :3", "a feature must have a name, got ':3'"),
         (b"1 |a:1e300 x:1e300", "a value times the scale of its namespace must be well within the range of float64"),
         (b"1 |a x:1e999", "'1e999' is too large for a float64"),
+        (b"1 |a x:\r", "what follows a colon must be a number, got 'x:'"),
+        (b"1 |a b\r-1 |a c\r", r"a carriage return follows '1 \|a b': end the lines with line feeds"),
+        (b"1\r2 |a b", "a carriage return follows '1': end the lines"),
+        (b"1 |a x:2\r|b y", r"a carriage return follows '1 \|a x:2': end the lines"),
+        (b"\r1 |a x", "a carriage return follows '': end the lines"),
     ],
 )
 def test_flaws_are_named_with_their_line(line, message):
     with pytest.raises(ValueError, match="line 3: " + message):
         read(b"1 |a x\n\n" + line + b"\n", format="vw")
+
+
+def test_lines_may_end_with_carriage_returns_before_a_line_feed():
+    X, y, _ = read(b"1 |a x\r\n\r\n2 1 |a x:3\r\r\n3 |b", format="vw")
+    assert (X.sum(axis=1).ravel().tolist(), y.tolist()) == ([[1.0, 3.0, 0.0]], [1, 2, 3])
 
 
 def test_fractional_labels():

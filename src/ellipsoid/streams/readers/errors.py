@@ -48,6 +48,13 @@ def token(block: TextBlock, position: int, blanks: bytes = b" \t\r\n") -> str:
     return repr(bytes(text[begin:end]).decode("utf-8", "backslashreplace"))
 
 
+def after_return(block: TextBlock, position: int) -> str:
+    """The sentence for a carriage return in the middle of a line."""
+    begins = position == 0 or block.raw[position - 1] == 10
+    word = token(block, position if begins else position - 1, b"\r\n")
+    return f"a carriage return follows {word}: end the lines with line feeds, as tr '\\r' '\\n' does"
+
+
 def finite_number(block: TextBlock, numeral: tuple[int, int], scale: float = 1.0) -> float:
     """``scale`` times the numeral between two positions of a block, rounded by Python; `LineError` with the line in the
     block where that is too large.

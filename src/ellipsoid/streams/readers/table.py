@@ -19,7 +19,7 @@ from ..scan import reasons
 from ..scan import table as scan
 from ..scan.hashing import hash_name
 from .blocks import SLACK, Origin, TextBlock
-from .errors import LineError, WrongRow, token
+from .errors import LineError, WrongRow, after_return, token
 from .onehot import with_one_hot_words
 from .scanned_text import ScannedText
 
@@ -106,8 +106,7 @@ class Csv(ScannedText):
         except csv.Error as error:
             what = f"a cell has more than {csv.field_size_limit():,} characters: shorten it, or leave out its column"
             if "limit" not in str(error):
-                word = token(block, max(position, block.raw.index(b"\r", position) - 1), b"\r\n")
-                what = f"a carriage return follows {word}: end the lines with line feeds, as tr '\\r' '\\n' does"
+                what = after_return(block, block.raw.index(b"\r", position))
             raise LineError(self.origin.name, 1 + block.raw.count(b"\n", 0, position), what) from None
 
     def _has_header(self, cells: list[str]) -> bool:

@@ -10,7 +10,7 @@ from ..scan import reasons
 from ..scan import vw as scan
 from ..scan.svmlight import SparseRows
 from .blocks import Origin, TextBlock
-from .errors import token
+from .errors import after_return, token
 from .sparse_text import SparseText, matrix
 
 _SENTENCES = {
@@ -57,4 +57,6 @@ class VowpalWabbit(SparseText):
         return scan.VwStop(*scan.scan_vw(text, position, stop, rules, out))
 
     def flaw(self, block: TextBlock, found: Any) -> str:
+        if block.raw[found.position] == 13 and block.raw[found.position + 1] not in b"\r\n":
+            return after_return(block, found.position)
         return _SENTENCES[found.reason].format(token(block, found.position))

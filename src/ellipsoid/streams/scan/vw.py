@@ -52,6 +52,12 @@ def word_end(text, p):
 
 
 @inlined
+def blank(text, p, c):
+    """Is the byte c at p a blank, or a carriage return before the end of its line?"""
+    return c == 32 or c == 9 or (c == 13 and (text[at(p + 1)] == 10 or text[at(p + 1)] == 13))
+
+
+@inlined
 def ends_word(c):
     """May a number end before this byte?"""
     return c == 32 or c == 9 or c == 13 or c == 10 or c == 124
@@ -65,7 +71,7 @@ def scan_vw(text, start, stop, rules, out):
     while p < stop:
         line, line_k, line_hard = p, k, hard
         c = text[at(p)]
-        while c == 32 or c == 9 or c == 13:
+        while blank(text, p, c):
             p += 1
             c = text[at(p)]
         if c == 10:
@@ -108,7 +114,7 @@ def scan_vw(text, start, stop, rules, out):
                     hard += 1
             numbers += 1
             c = text[at(p)]
-            while c == 32 or c == 9 or c == 13:
+            while blank(text, p, c):
                 p += 1
                 c = text[at(p)]
             if c == 10:
@@ -128,7 +134,7 @@ def scan_vw(text, start, stop, rules, out):
                     break
             while True:
                 c = text[at(p)]
-                while c == 32 or c == 9 or c == 13:
+                while blank(text, p, c):
                     p += 1
                     c = text[at(p)]
                 if c == 10 or c == 124:
