@@ -143,15 +143,15 @@ def test_arrays_and_dicts_do_not_mix(blobs):
             call()
 
 
-def test_no_column_without_a_name_comes_to_a_model_of_dicts(state):
-    for model in (PassiveAggressive(), Scaled(PassiveAggressive())):
-        model.learn_one({"a": 1.0}, 0).learn_one({"b": 2.0}, 1)
-        before = state(model)
-        for call in (lambda: model.learn_one([1.0, 2.0, 3.0], 0), lambda: model.partial_fit([[1.0, 2.0, 3.0]], [0])):
-            with pytest.raises(ValueError, match="knows 2 features by name, but X has 3 columns"):
-                call()
-        assert state(model) == before
-        assert model.learn_one({"c": 5.0}, 0).n_features_in_ == 3
+@pytest.mark.parametrize("model", [PassiveAggressive(), Scaled(PassiveAggressive())])
+def test_no_column_without_a_name_comes_to_a_model_of_dicts(model, state):
+    model = clone(model).learn_one({"a": 1.0}, 0).learn_one({"b": 2.0}, 1)
+    before = state(model)
+    for call in (lambda: model.learn_one([1.0, 2.0, 3.0], 0), lambda: model.partial_fit([[1.0, 2.0, 3.0]], [0])):
+        with pytest.raises(ValueError, match="knows 2 features by name, but X has 3 columns"):
+            call()
+    assert state(model) == before
+    assert model.learn_one({"c": 5.0}, 0).n_features_in_ == 3
 
 
 def widening(seed=3):

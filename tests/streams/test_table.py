@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import numpy as np
 import pytest
@@ -72,12 +73,21 @@ def test_cells_may_be_quoted_padded_and_doubly_quoted():
 @pytest.mark.parametrize("empty", [b"", b"  ", b"NA", b"nan", b"NaN", b"NULL", b"None", b"?", b"n/a", b'""'])
 def test_missing_cells_are_refused_or_zero(empty):
     text = b"c,n,y\nred,1," + b"0\n" + empty + b"," + empty + b",1\n"
-    with pytest.raises(ValueError, match=r"line 3: column 1 is missing; give missing='zero'"):
+    shown = re.escape(f": '{empty.decode()}' stands for that") if empty.strip() else ""
+    with pytest.raises(ValueError, match=rf"line 3: column 1 is missing{shown}; give missing='zero'"):
         read(text)
     X, _, _ = read(text, missing="zero")
     assert (X[[0]].sum(), X[[1]].nnz) == (2, 0)
-    with pytest.raises(ValueError, match=r"line 2: the label \(column 2\) is missing"):
+    with pytest.raises(ValueError, match=rf"line 2: the label \(column 2\) is missing{shown}$"):
         read(b"1,2\n1," + empty + b"\n", missing="zero")
+
+
+def test_a_last_column_of_texts_is_not_taken_for_the_label():
+    lines = b"kind,text\n" + b"".join(b"%s,text number %d\n" % (b"no" if i % 3 else b"yes", i) for i in range(1200))
+    with pytest.raises(ValueError, match="last column holds 1200 different words in 1200 rows"):
+        read(lines)
+    assert set(read(lines, label="kind")[1]) == {"no", "yes"}
+    assert len(set(read(lines, label="text")[1])) == 1200
 
 
 @pytest.mark.parametrize(

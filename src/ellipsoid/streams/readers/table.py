@@ -25,6 +25,8 @@ from .scanned_text import ScannedText
 
 # A column with more words than this holds no labels: memory must stay bounded.
 _MOST_LABELS = 1 << 20
+# Where nobody said which column holds the labels, more words than these, in every second row a new one, are a question.
+_LABELS_TO_ASK = 500
 _KINDS = {scan.IGNORED: None, scan.NUMBER: OF_NUMBERS, scan.INFINITE: OF_NUMBERS, scan.TEXT: OF_WORDS}
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
@@ -62,6 +64,7 @@ class Csv(ScannedText):
     def _words(self, block: TextBlock, spans: Any) -> list[str]:
         raw, known = bytes(block.raw), self._known
         words: list[str] = []
+        guessed = self.options.label is None and not known
         for begin, end in spans.tolist():
             cell = raw[begin:end]
             word = known.get(cell)
@@ -75,6 +78,11 @@ class Csv(ScannedText):
                     raise WrongRow(len(words), str(error), 1 + raw.count(b"\n", 0, begin)) from None
                 known[cell] = word
             words.append(word)
+        if guessed and len(known) > max(_LABELS_TO_ASK, len(words) // 2):
+            raise ValueError(
+                f"{self.origin.name}: the last column holds {len(known)} different words in {len(words)} rows, which "
+                "are hardly labels; name the column of the labels by label, or give labelled=False"
+            )
         return words
 
     # -- the first block ---------------------------------------------------------------------------------------
@@ -212,11 +220,13 @@ class Csv(ScannedText):
             return f"more than the {width} columns of the first line"
         if found.reason == reasons.BAD_QUOTE:
             return f"the quotation marks of column {found.column + 1} do not enclose all of it on this line"
-        if found.reason == reasons.MISSING and self._columns.purpose[found.column] > scan.TEXT:
-            return f"the label (column {found.column + 1}) is missing"
-        if found.reason == reasons.MISSING:
-            return f"column {found.column + 1} is missing; give missing='zero' to open_stream to read that as zero"
         cell = token(block, found.position, b"\r\n" + self._delimiter.encode())
+        if found.reason == reasons.MISSING:
+            shown = f": {cell} stands for that" if cell.strip("' ") else ""
+            if self._columns.purpose[found.column] > scan.TEXT:
+                return f"the label (column {found.column + 1}) is missing{shown}"
+            advice = "give missing='zero' to open_stream to read that as zero"
+            return f"column {found.column + 1} is missing{shown}; {advice}"
         if cell.strip("'\" +-").lower() in ("inf", "infinity"):
             return f"{cell} is not a finite number: leave out its line, or leave the cell empty"
         shown = "is" if self.options.kinds is None else "of the first table is"
