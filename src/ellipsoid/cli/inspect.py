@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from .startup import import_libraries
+from .summary import labels_asked, show_proof
 from .terminal import show_certificates, show_table
 
 
@@ -30,6 +31,7 @@ def command(model: str, top: int) -> None:
         ("file", f"{model}, {size:,} bytes, layout version {content.version}, checksum {content.sha256[:16]}… agrees"),
         ("learner", repr(learner)),
         ("seen", f"{learner.t_:,} rows; {_mistakes(learner)}{learner.updates_:,} updates"),
+        *labels_asked(learner),
         ("features", f"{learner.n_features_in_:,}{': ' if names else ''}{first_of(names)}"),
         ("labels", first_of([repr(label) for label in header["labels"]]) or "none: it learns numbers"),
     ]
@@ -45,6 +47,7 @@ def command(model: str, top: int) -> None:
     ]
     show_table(("array", "type", "shape", "bytes"), arrays, words=(0, 1))
     show_certificates(learner)
+    show_proof(learner)
     weights = _largest_weights(learner, header["labels"], names, top) if top else []
     if weights:
         click.echo()

@@ -27,8 +27,10 @@ from .summary import show_summary
 @click.command(name="learn")
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @click.option(
-    "--model", "name", metavar="NAME", help="The learner's class, such as MIRA; an unknown name lists all of them."
-)
+    "--model", "name", metavar="NAME",
+    help="The learner's class, such as MIRA; an unknown name lists all of them "
+    "[required, but for --resume and --task regression].",
+)  # fmt: skip
 @click.option(
     "--task", type=click.Choice(["classification", "regression"]),
     help="Learn labels or numbers [default: what the learner learns]; regression works without --model.",

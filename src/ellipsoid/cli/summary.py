@@ -24,6 +24,39 @@ def support_patterns(model: Any) -> int | None:
     return getattr(getattr(core, "table", None), "used", None)
 
 
+def innermost(model: Any) -> Any:
+    """The learner itself, without a scaler or other wrappers."""
+    while hasattr(model, "learner_"):
+        model = model.learner_
+    return model
+
+
+def labels_asked(model: Any) -> list[tuple[str, str]]:
+    """A line that says how many labels a selective learner asked for; none of any other."""
+    learner = innermost(model)
+    if not getattr(learner, "selective", False):
+        return []
+    return [("labels asked for", f"{learner.asked_:,} of {learner.t_:,}")]
+
+
+def show_proof(model: Any) -> None:
+    """Say which rows prove that no hypothesis fits all rows, if there is such a proof."""
+    learner = innermost(model)
+    proof = getattr(learner, "infeasible_round_", None)
+    # A merged model has updates of several runs, and one that starts again keeps only those since.
+    if proof is None or learner._core.mixed is not None:
+        return
+    if len(learner.changes_) or not learner.certificates() or not hasattr(learner, "update_rounds_"):
+        sentence = f"Round {proof:,} is the first whose row contradicts rows before it: a proof."
+    else:
+        margin = learner.certificates()[-1].bound
+        before = int((learner.update_rounds_ < proof).sum())
+        others = f" and the {before:,} updates before it" if before else ""
+        sentence = f"Proof: no classifier of norm 1 has the margin {margin:g} on the row of round {proof:,}{others}."
+    click.echo()
+    click.echo(sentence)
+
+
 def error_on(model: Any, chunks: Any) -> tuple[int, int]:
     """Wrongly labelled rows, and rows, of a stream."""
     from ellipsoid.evaluate.recorder import wrong_rows
@@ -107,6 +140,7 @@ def show_summary(run: Any, options: dict[str, Any]) -> None:
         lines.append(("mistakes", f"{mistakes:,} (ties included)"))
     lines += [
         ("updates", f"{updates:,}"),
+        *labels_asked(model),
         ("speed", f"{significant(rows / max(seconds, 1e-9))} rows/s ({seconds:.3f} s)"),
     ]
     if options["target"]:
@@ -115,6 +149,7 @@ def show_summary(run: Any, options: dict[str, Any]) -> None:
     if options["curve"]:
         _show_curve(results, regression)
     show_certificates(model)
+    show_proof(model)
 
 
 def _regression_errors(result: Any, which: str) -> list[tuple[str, str]]:
