@@ -216,9 +216,13 @@ def test_bad_arguments(parrot, options, message):
 
 def test_a_model_that_cannot_learn_online_is_refused():
     from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
-    with pytest.raises(TypeError, match=r"model must be an online learner.*got LogisticRegression"):
+    with pytest.raises(TypeError, match=r"model must be an online learner.*got LogisticRegression$"):
         prequential(LogisticRegression(), "digits")
+    with pytest.raises(TypeError, match=r"got Pipeline; a learner with a scaler is Scaled\(learner\)"):
+        prequential(make_pipeline(StandardScaler(), Perceptron()), "digits")
 
 
 def test_an_empty_stream_is_refused(parrot):

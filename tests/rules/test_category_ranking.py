@@ -209,7 +209,7 @@ def test_no_cut_changes_a_bit_and_files_go_on(model, sets, tmp_path):
 def test_learners_without_label_sets_refuse_them_with_an_error(model, sets):
     X, Y, _ = sets
     for learn in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match=r"y must be 1-D.*takes no label sets"):
+        with pytest.raises(ValueError, match=r"y must be 1-D.*takes no label sets; MIRA, .* do"):
             learn(X, Y)
     assert not model.__sklearn_tags__().classifier_tags.multi_label
 

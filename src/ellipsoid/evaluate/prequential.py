@@ -76,7 +76,8 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
     (1797, True, True)
     """
     if not hasattr(model, "learn_predict"):
-        raise TypeError(f"model must be an online learner with learn_predict, got {type(model).__name__}")
+        hint = "; a learner with a scaler is Scaled(learner)" if hasattr(model, "steps") else ""
+        raise TypeError(f"model must be an online learner with learn_predict, got {type(model).__name__}{hint}")
     for name, rows, least in (("chunk_size", chunk_size, 1), ("delay", delay, 0), ("window", window, 1)):
         if rows is None:
             continue

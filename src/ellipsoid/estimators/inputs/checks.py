@@ -30,7 +30,8 @@ def labels_of(y: Any, rows: int, *, sets: bool) -> LabelArray:
     if labels.ndim == 2 and sets:
         return label_sets(labels, rows)
     if labels.ndim != 1:
-        hint = "; with these parameters this learner takes no label sets" if labels.ndim == 2 else ""
+        hint = "; with these parameters this learner takes no label sets; MIRA, PassiveAggressive and AROW do"
+        hint = hint if labels.ndim == 2 else ""
         raise ValueError(f"y must be 1-D, one label per example, got shape {labels.shape}{hint}")
     if len(labels) != rows:
         raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
