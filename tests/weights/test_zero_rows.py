@@ -7,13 +7,16 @@ import pytest
 from sklearn.base import clone
 
 from ellipsoid import (
+    CELLIP,
     MIRA,
     Calibrated,
     Committee,
     Conformal,
+    EmptyVersionSpace,
     IntervalRegressor,
     PassiveAggressive,
     PassiveAggressiveRegressor,
+    Perceptron,
     Scaled,
 )
 
@@ -120,6 +123,44 @@ def test_a_refusal_counts_the_rows_of_weight_0(learner, way):
     rows[31] = np.nan
     with pytest.raises(ValueError, match=r"^row 31 of X holds NaN"):
         getattr(clone(learner), way)(rows, y, sample_weight=own)
+
+
+WRAPS = [lambda model: model, Scaled, Calibrated, Conformal, lambda model: Committee([model])]
+
+
+@pytest.mark.parametrize("stop", [2, 4, 8])
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_where_a_call_is_broken_off_it_says_from_which_row_to_go_on(wrap, stop):
+    calls, own = -100, np.where(np.arange(12) % 4 == 3, 0.0, 1.0)
+
+    def kernel(A, B):
+        nonlocal calls
+        calls += 1
+        if calls == stop:
+            raise KeyboardInterrupt
+        return (1.0 + A @ B.T) ** 2
+
+    model, whole = (wrap(Perceptron(kernel=kernel)).partial_fit(X[20:22], [0, 1]) for _ in range(2))
+    calls = 0
+    with pytest.raises(KeyboardInterrupt) as caught:
+        model.learn_predict(X[:12], y[:12], sample_weight=own)
+    (note,) = caught.value.__notes__
+    done = (
+        0 if note.startswith("no row of") else int(note.split(" of the 12 rows of this call were learned or have")[0])
+    )
+    assert model.t_ == 2 + own[:done].sum()
+    model.partial_fit(X[done:12], y[done:12], sample_weight=own[done:])
+    assert np.allclose(scores(model), scores(whole.partial_fit(X[:12], y[:12], sample_weight=own)))
+
+
+@pytest.mark.parametrize("wrap", WRAPS[2:4])
+@pytest.mark.parametrize("way", ["partial_fit", "learn_predict"])
+def test_rows_of_weight_0_before_a_contradiction_are_counted(wrap, way):
+    own, labels = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0]), np.array([1, 1, 1, 0, 0, 1, 1])
+    model = CELLIP(margin=0.5, fit_intercept=False, on_infeasible="raise", trigger="always", cut="minvol")
+    with pytest.raises(EmptyVersionSpace) as caught:
+        WAYS[way](wrap(model), np.eye(2)[[0] * 7], labels, own)
+    assert [note[:36] for note in caught.value.__notes__] == ["6 of the 7 rows of this call were le"]
 
 
 JUDGED = {

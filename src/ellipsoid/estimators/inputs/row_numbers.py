@@ -1,11 +1,17 @@
-"""Error messages that name a row: the number of a row among some rows is replaced by its number among all."""
+"""Errors that name a row, and notes that count rows: both by the rows of the whole call.
+
+Where some rows of a call are learned without the others, the number of a row among them is replaced by its number among
+all. So is the number of rows that were learned, from which the caller can go on.
+"""
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+
+from ellipsoid.representation.kernel.functions import BadKernel
 
 from .rows import InvalidInput
 
@@ -13,11 +19,20 @@ from .rows import InvalidInput
 INPUT_ERRORS = (ValueError, InvalidInput)
 
 
-def row_numbers_before_dropping(given: Any) -> AbstractContextManager[None]:
-    """A context in which errors name a row by its number among all rows, those of weight 0 included."""
-    return original_row_numbers(
-        lambda: None if np.ndim(given) == 0 else np.flatnonzero(np.asarray(given, dtype=np.float64))
-    )
+@contextmanager
+def row_numbers_before_dropping(given: Any) -> Iterator[None]:
+    """A context in which errors name and count rows among all rows, those of weight 0 included."""
+    try:
+        yield
+    except BaseException as error:
+        if np.ndim(given) == 0:
+            raise
+        if counts := vars(error).get("_progress", (None, None))[1]:
+            add_progress_note(error, *counts, given)
+        reworded = renumbered(error, np.flatnonzero(np.asarray(given, dtype=np.float64)))
+        if reworded is error:
+            raise
+        raise reworded from error
 
 
 @contextmanager
@@ -38,3 +53,34 @@ def renumbered(error: BaseException, rows: Any) -> BaseException:
     if rows is None or type(error) not in INPUT_ERRORS or found is None or int(found[1]) >= len(rows):
         return error
     return type(error)(f"row {rows[int(found[1])]}{str(error)[found.end() :]}")
+
+
+def add_progress_note(error: BaseException, learned: int, rows: int, total: int, given: Any = None) -> None:
+    """Add to an exception how many rows of the call were learned, if rows have weights with those of weight 0.
+
+    Rows of weight 0 before the one at which the call was broken off count as well: the caller goes on with that row.
+    """
+    weights = np.ones(rows) if np.ndim(given) == 0 else np.asarray(given, dtype=np.float64)
+    kept = np.flatnonzero(weights)
+    done = kept[learned] if learned < len(kept) else len(weights)
+    were = "were learned" if len(kept) == len(weights) else "were learned or have weight 0"
+    if learned:
+        note = (
+            f"{done} of the {len(weights)} rows of this call {were}: the model has learned {total} rows and can go on"
+        )
+    else:
+        note = "no row of this call was learned: the model is as it was before"
+    put_note(error, note, (learned, rows, total))
+
+
+def put_note(error: BaseException, note: str, counts: Any = None) -> None:
+    """Add a note to an exception, in place of the note about a learner inside this one."""
+    inner, _ = vars(error).get("_progress", (None, None))
+    if isinstance(error, BadKernel):
+        error.args = (f"{str(error).removesuffix(f'; {inner}')}; {note}",)
+    else:
+        notes = getattr(error, "__notes__", [])
+        if inner in notes:
+            notes.remove(inner)
+        error.add_note(note)
+    vars(error)["_progress"] = note, counts

@@ -20,7 +20,7 @@ from ellipsoid.streams.label_kinds import label_array, plain_label, refuse_maske
 from .checks import new_classes
 from .frames import table_of
 from .labels import cast_labels
-from .row_numbers import INPUT_ERRORS, renumbered
+from .row_numbers import INPUT_ERRORS, add_progress_note, renumbered
 from .rows import row_indexable
 
 if TYPE_CHECKING:
@@ -264,11 +264,12 @@ def learn_between_zero_weights(model: Any, rows: tuple[Any, ...], learn: Any, pr
     if not weights.any():
         declare_classes(model, classes)
     trial = deepcopy(model)
+    before = getattr(trial, "t_", 0)
     found: list[Any] = [None] * len(weights)
     start = 0
-    for end in [*np.flatnonzero(weights == 0.0), len(weights)]:
-        rounds, row = getattr(trial, "t_", 0), start
-        try:
+    try:
+        for end in [*np.flatnonzero(weights == 0.0), len(weights)]:
+            rounds, row = getattr(trial, "t_", 0), start
             if end > start:
                 part = np.arange(start, end)
                 piece = _safe_indexing(X, part)
@@ -277,14 +278,16 @@ def learn_between_zero_weights(model: Any, rows: tuple[Any, ...], learn: Any, pr
                 classes, row = None, end
             if end < len(weights):
                 found[end] = predict(trial, _safe_indexing(shown, [end]), labels[end])
-        except BaseException as error:
-            if type(error) in INPUT_ERRORS and (getattr(trial, "t_", 0) == rounds or row == end):
-                reworded = renumbered(error, range(row, len(weights)))
-                raise reworded from (None if reworded is error else error)
-            _take_over(model, trial)
-            raise
-        start = end + 1
-    _take_over(model, trial)
+            start = end + 1
+        _take_over(model, trial)
+    except BaseException as error:
+        if type(error) in INPUT_ERRORS and (getattr(trial, "t_", 0) == rounds or row == end):
+            reworded = renumbered(error, range(row, len(weights)))
+            raise reworded from (None if reworded is error else error)
+        _take_over(model, trial)
+        total = getattr(trial, "t_", 0)
+        add_progress_note(error, total - before, len(weights), total, weights)
+        raise
     return found
 
 

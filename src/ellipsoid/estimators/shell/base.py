@@ -24,12 +24,12 @@ from ..inputs.checks import LabelArray
 from ..inputs.examples import are_named, is_named, one_row, rows_of
 from ..inputs.frames import frame_rows, refuse_columns, refuse_unnamed_columns, table_of, word_columns
 from ..inputs.labels import Classifier, Codes, cast_labels
-from ..inputs.row_numbers import original_row_numbers, row_numbers_before_dropping
+from ..inputs.row_numbers import add_progress_note, original_row_numbers, row_numbers_before_dropping
 from ..inputs.rows import RowSource, check_memory, flaw_message
 from ..parameters.declaration import declared
 from ..parameters.shared import OnlineParameters
 from ..parameters.validation import check_flags, check_kinds, comparator_rows, is_count
-from ..state.interruption import LearnerMark, add_progress_note, without_interrupts
+from ..state.interruption import LearnerMark, without_interrupts
 from ..state.learner import NO_LABELS, Learner
 from ..state.observable import Observable
 from ..state.one_row import FLOAT64, of_this_thread
@@ -239,7 +239,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
             return predictions if callable(watch) else self._cast_predictions(predictions)
         except BaseException as error:
             without_interrupts(lambda: self._keep_learned(learner, before, mark, names))
-            add_progress_note(error, learner.rounds - mark.rounds, source.n, learner.rounds)
+            add_progress_note(error, learner.rounds - mark.rounds, source.n, learner.rounds, sample_weight)
             raise
         finally:
             learner.observer = learner.first_scores = None

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ellipsoid.representation.kernel.functions import BadKernel
 from ellipsoid.representation.rollback import Mark
 
 
@@ -54,26 +53,3 @@ def without_interrupts(work: Callable[[], Any]) -> None:
             signal.signal(signal.SIGINT, usual)
     if pending and callable(usual):
         usual(*pending[0])
-
-
-def add_progress_note(error: BaseException, learned: int, rows: int, total: int) -> None:
-    """Add to an exception how many rows of the call were learned."""
-    if learned:
-        note = (
-            f"{learned} of the {rows} rows of this call were learned: the model has learned {total} rows and can go on"
-        )
-    else:
-        note = "no row of this call was learned: the model is as it was before"
-    if isinstance(error, BadKernel):
-        error.args = (f"{error}; {note}",)
-    else:
-        put_note(error, note)
-
-
-def put_note(error: BaseException, note: str) -> None:
-    """Add a note to an exception, in place of the note about a learner inside this one."""
-    notes, inner = getattr(error, "__notes__", []), vars(error).get("_progress")
-    if inner in notes:
-        notes.remove(inner)
-    error.add_note(note)
-    vars(error)["_progress"] = note

@@ -17,12 +17,12 @@ from ellipsoid.streams.label_kinds import LABEL_TYPES
 from ..inputs.checks import labels_of
 from ..inputs.examples import are_named, is_named, one_row, rows_of
 from ..inputs.labels import cast_labels
-from ..inputs.row_numbers import row_numbers_before_dropping
+from ..inputs.row_numbers import add_progress_note, row_numbers_before_dropping
 from ..inputs.rows import row_indexable
 from ..inputs.weights import classes_declared_before, declare_classes, drop_zero_weights, weight_argument
 from ..parameters.validation import one_of, positive
 from ..shell.learned_attributes import missing
-from ..state.interruption import add_progress_note, without_interrupts
+from ..state.interruption import without_interrupts
 from ..state.observable import Observable
 from ..state.one_row import FLOAT64
 from ..state.one_thread import one_thread_at_a_time

@@ -25,10 +25,10 @@ from ellipsoid.representation.kernel.threads import threads_for, together
 from ellipsoid.representation.table_protocol import Floats, owning
 
 from ..inputs.labels import Codes, Labels, labels_of_codes
+from ..inputs.row_numbers import put_note
 from ..inputs.rows import RowSource
 from ..inputs.weights import weight_argument
 from ..shell.base import OnlineClassifier
-from ..state.interruption import put_note
 from ..state.predict_then_learn import Observer
 from .mixture import Mixture
 
