@@ -24,6 +24,7 @@ from ellipsoid import (
     PassiveAggressive,
     PassiveAggressiveRegressor,
     Perceptron,
+    QuasiAdditive,
     Scaled,
     UnitNorm,
     load,
@@ -187,8 +188,38 @@ def test_kinds_of_labels_come_back(labels, blobs, tmp_path):
 
 
 @pytest.mark.interpreted
+@pytest.mark.parametrize("wrap", [lambda model: model, Scaled, lambda model: Committee([model])])
+def test_numbers_that_no_file_holds_leave_the_old_file(wrap, tmp_path):
+    """Before, the new file could not be loaded."""
+    model = wrap(PassiveAggressive(variant="hard", margin=8e307, average=True))
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.5, 0.4]])
+    model.partial_fit(X[:1], [0], classes=[0, 1]).save(tmp_path / "m")
+    before = (tmp_path / "m").read_bytes()
+    with np.errstate(all="ignore"):
+        model.partial_fit(X[1:], [1, 0, 1])
+    with pytest.raises(
+        ValueError, match=r"the model cannot be written to a file: its array '(0\.)?U' holds NaN or inf"
+    ):
+        model.save(tmp_path / "m")
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [before]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("C", "size", "weight"), [(1.0, 1.0, 1e-310), (1.0, 1e-10, 1e-300), (1e-180, 1e-140, 1.0)])
+def test_a_dual_vector_too_short_for_weights_goes_on_after_loading(C, size, weight, tmp_path):
+    X, y, own = size * np.array([[1.0, 2.0], [-2.0, 1.0]]), [0, 1], [weight] * 2
+    model = QuasiAdditive(link="p-norm", p=4.0, C=C).partial_fit(X, y, sample_weight=own)
+    model.save(tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    for later in (X, X / size):
+        for each in (model, loaded):
+            each.partial_fit(later, y)
+        assert loaded.decision_function(later).tobytes() == model.decision_function(later).tobytes()
+
+
+@pytest.mark.interpreted
 def test_a_failed_write_is_reported_and_leaves_no_file(blobs, tmp_path):
-    """A kernel that is a function is all that can be learned with and not be saved."""
+    """A kernel that is a function is the only parameter that can be learned with and not be saved."""
     X, y = blobs
     model = Perceptron(kernel=lambda a, b: a @ b.T).partial_fit(X[:20], y[:20])
     with pytest.raises(ValueError, match=r"the parameter kernel=.* cannot be written to a model file"):

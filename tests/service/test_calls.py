@@ -294,6 +294,17 @@ def test_the_file_of_any_moment(shared, model, tmp_path):
     assert shared.call("GET", f"{model}/file?t=-1")[0] == 422
 
 
+def test_a_model_that_no_file_holds_goes_on_without_one(shared):
+    model, params = "/v1/models/infinite", {"variant": "hard", "margin": 8e307, "average": True}
+    shared.call("PUT", model, {"learner": "PassiveAggressive", "params": params})
+    for t, x in enumerate([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.5, 0.4]], 1):
+        assert shared.batch(f"{model}/learn", [{"x": x, "y": t % 2}])[0] == 200
+    for query in ("", "?t=4"):
+        status, answer = shared.call("GET", f"{model}/file{query}")
+        assert (status, "cannot be written to a file" in answer["detail"]) == (409, True)
+    assert shared.batch(f"{model}/learn", [{"x": [0.5, 0.5], "y": 1}])[0] == 200
+
+
 def test_learning_and_predicting_from_many_threads(shared, model):
     answers = []
 

@@ -6,8 +6,9 @@ from concurrent.futures import Future
 
 import pytest
 
+from ellipsoid.estimators.files.container import UnwritableModel
 from ellipsoid.service.calls.predict import _published
-from ellipsoid.service.housekeeping import _forget_unlabelled
+from ellipsoid.service.housekeeping import _forget_unlabelled, write_snapshot
 from ellipsoid.service.journal.writes import Change, KeepWrite
 from ellipsoid.service.messages import NewModel
 from ellipsoid.service.problem import CallProblem
@@ -74,3 +75,17 @@ def test_what_is_kept_while_others_are_forgotten_is_counted(store):
     assert another.result(10) == 1
     store.submit_change(lambda connection: None)
     assert stream.kept == 2
+
+
+def test_a_model_that_no_file_holds_has_no_snapshot(store, monkeypatch, caplog):
+    learn(store, "m", examples(6))
+    champion = store.stream("m").champion
+    monkeypatch.setattr(type(champion.published), "file", refused)
+    write_snapshot(champion)
+    assert "no snapshot of m.first: the model cannot be written" in caplog.text
+    assert not [*store.snapshots.iterdir()]
+    assert learn(store, "m", examples(6, 6)).t == 12
+
+
+def refused(published):
+    raise UnwritableModel("the model cannot be written to a file")

@@ -12,7 +12,7 @@ from ellipsoid.engine import call, compiled
 from ellipsoid.representation.table_protocol import Floats, StoredArrays, Table
 
 from . import steps as _steps  # noqa: F401  (the bodies that make links learn)
-from .functions import SIMPLEX, Link
+from .functions import NORM, SIMPLEX, Link
 from .weights import DIVISOR, GROUP_NUMBERS, HIGH, LOW, REACH, SHIFT, SINCE_ROUND, Linked, add_to_sum, divisor_of, renew
 
 
@@ -151,7 +151,10 @@ class LinkTable(Table):
         self.reserve(max(scores, 1), columns - 1)
         if arrays["V"].shape != (scores, columns) or arrays["sums"].shape != self.numbers[:scores].shape:
             raise ValueError("its arrays have wrong shapes")
-        if not (np.isfinite(arrays["V"]).all() and np.isfinite(arrays["sums"]).all()):
+        sums = arrays["sums"]
+        if self.link.kind == NORM:
+            sums = np.delete(sums, DIVISOR, axis=1)  # infinite where the dual vector is too short to have weights
+        if not (np.isfinite(arrays["V"]).all() and np.isfinite(sums).all()):
             raise ValueError("it holds NaN or inf")
         if not (arrays["sums"][:, DIVISOR] > 0.0).all():
             raise ValueError("its weights have no positive divisor")

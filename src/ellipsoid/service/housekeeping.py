@@ -6,7 +6,7 @@ import logging
 import time
 from typing import Any
 
-from ellipsoid.estimators.files.container import DamagedModel
+from ellipsoid.estimators.files.container import DamagedModel, UnwritableModel
 from ellipsoid.estimators.loading import open_model
 
 from .journal.writes import forget_rows
@@ -36,10 +36,10 @@ def _due(learner_thread: Any, options: Any) -> bool:
 
 
 def write_snapshot(learner_thread: Any) -> None:
-    """Write a snapshot. An error of the disk is only logged: the journal still has the examples."""
+    """Write a snapshot. An error of the disk, or of numbers that no file holds, is only logged: the journal has all."""
     try:
         learner_thread.write_snapshot()
-    except OSError as error:
+    except (OSError, UnwritableModel) as error:
         learner_thread.written_at = time.monotonic()
         _log.error("no snapshot of %s.%s: %s", learner_thread.stream.name, learner_thread.name, error)
 

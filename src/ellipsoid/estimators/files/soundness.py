@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import StoredArrays
 
-# Arrays in which infinities are allowed, as sums of squares of large rows may overflow. NaN is allowed nowhere.
-MAY_BE_INFINITE = ("numbers", "tally", "window_cap")
+# Arrays in which infinities are allowed, as sums of squares of large rows may overflow; so may the divisor of a p-norm
+# in ``sums``, whose other numbers its table checks. NaN is allowed nowhere.
+MAY_BE_INFINITE = ("numbers", "tally", "window_cap", "sums")
 
 # The number of first rows of an array that are scratch space: files may hold any numbers there.
 SCRATCH = {"form_small": 3}

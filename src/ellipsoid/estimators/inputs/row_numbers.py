@@ -27,8 +27,10 @@ def row_numbers_before_dropping(given: Any) -> Iterator[None]:
     except BaseException as error:
         if np.ndim(given) == 0:
             raise
-        if counts := vars(error).get("_progress", (None, None))[1]:
-            add_progress_note(error, *counts, given)
+        told: Any = vars(error).get("_progress")
+        if told is not None and told[1] is not None:
+            learned, dropped, total = told[1]
+            add_progress_note(error, learned, dropped, total, given)
         reworded = renumbered(error, np.flatnonzero(np.asarray(given, dtype=np.float64)))
         if reworded is error:
             raise

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ellipsoid import __version__
+from ellipsoid.estimators.files.container import UnwritableModel
 
 from ..http.tokens import Holder
 from ..messages import NAME, LearnerStatus, Models, ModelStatus, NewLearner, NewModel, Promotion
@@ -86,9 +88,13 @@ async def model_file(service: Service, request: Request, holder: Holder) -> Resp
             raise CallProblem(
                 409, f"{stream.name} has learned nothing yet; send examples to /v1/models/{stream.name}/learn"
             )
-        t, content = published.t, await service.in_thread(published.file)
+        t, make = published.t, published.file
     else:
-        content = await service.in_thread(service.store.model_at, stream.name, t)
+        make = partial(service.store.model_at, stream.name, t)
+    try:
+        content = await service.in_thread(make)
+    except UnwritableModel as error:
+        raise CallProblem(409, str(error)) from None
     headers = {"content-disposition": f'attachment; filename="{stream.name}-{t}.model"', "x-examples": str(t)}
     return Response(content, headers=headers, media_type="application/octet-stream")
 

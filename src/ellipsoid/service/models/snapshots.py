@@ -53,11 +53,11 @@ class Snapshots:
 
     def write(self, published: Published) -> Snapshot:
         """Write a snapshot, and remove those that are not needed any more."""
-        path = self.folder / f"{self.stem}-{published.t}.model"
+        path, content = self.folder / f"{self.stem}-{published.t}.model", published.file()
         with atomic_write(path.with_suffix(".record")) as file:
             json.dump(published.learner.record.to_dict(), file)
         with atomic_write(path, "wb") as file:
-            file.write(published.file())
+            file.write(content)
         for old in self.all()[KEPT_SNAPSHOTS:]:
             self.remove(old)
         return Snapshot(published.t, path)
