@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ellipsoid import Committee, PassiveAggressive, Perceptron
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.engine.tally import EXCESS, MISTAKES, SIZE
+from ellipsoid.estimators.wrappers.council import votes_of
 from ellipsoid.estimators.wrappers.mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
 
 SCORES = np.array([
@@ -188,3 +190,25 @@ def test_a_pickle_with_fewer_numbers_is_refused():
     state = dict(vars(Mixture(2, 0.1, 1.0)), numbers=np.zeros(6))
     with pytest.raises(ValueError, match="another version"):
         Mixture.__new__(Mixture).__setstate__(state)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_scores_that_overflow_have_votes(classes):
+    """They are far beyond what is promised, but a bound is never NaN."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.integers(0, classes, 40)
+    members = [PassiveAggressive(C=1e200, margin=1e308, variant="II"), Perceptron()]
+    model = Committee(members, mix="margins", share=0.0)
+    with np.errstate(all="ignore"):
+        assert None not in model.learn_predict(X, y, classes=range(classes)).tolist()
+    assert not np.isfinite(model.learners_[0].decision_function(X)).all()
+    assert all(each.observed <= each.bound for each in model.certificates(0))
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_finite_scores_have_the_votes_of_the_formula():
+    scores = np.random.default_rng(1).normal(size=(50, 3)) * 10.0 ** np.arange(-20, 30)[:, None]
+    expected = np.maximum(0.0, 1.0 + (scores - scores.max(axis=1, keepdims=True)))
+    assert votes_of(scores, 3, whole=False).tobytes() == expected.tobytes()
+    infinite = np.array([[np.inf, np.inf, 1.0], [np.nan, 0.5, 0.0], [-np.inf, -np.inf, -np.inf]])
+    assert votes_of(infinite, 3, whole=False).tolist() == [[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]

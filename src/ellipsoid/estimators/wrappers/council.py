@@ -73,6 +73,8 @@ class Ballot:
 def votes_of(scores: Floats, known: int, whole: bool) -> Floats:
     """Votes for each label, from scores of rows: the highest score gets 1, others less, and nothing if ``whole``.
 
+    Scores that overflowed have finite votes, too: beside one that is not a number, none of three or more gets anything.
+
     >>> votes_of(np.array([[0.0, 0.25, -3.0]]), 3, whole=False)
     array([[0.75, 1.  , 0.  ]])
     >>> votes_of(np.array([[0.5], [-0.5]]), 2, whole=True)
@@ -86,7 +88,7 @@ def votes_of(scores: Floats, known: int, whole: bool) -> Floats:
         high = lead > 0.0
         if not whole:
             with np.errstate(invalid="ignore"):
-                other = np.maximum(0.0, 1.0 - np.abs(lead))
+                other = np.fmax(0.0, 1.0 - np.abs(lead))
             return np.stack([np.where(high, other, 1.0), np.where(high, 1.0, other)], axis=1)
         found = np.empty((len(lead), 2))
         found[:, 1] = high
@@ -94,7 +96,8 @@ def votes_of(scores: Floats, known: int, whole: bool) -> Floats:
         return found
     if not whole:
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.maximum(0.0, 1.0 + (scores - scores.max(axis=1, keepdims=True)))
+            top = scores.max(axis=1, keepdims=True)
+            return np.asarray(np.fmax(0.0, 1.0 + np.where(scores == top, 0.0, scores - top)), dtype=np.float64)
     found = np.zeros((len(scores), known))
     found[np.arange(len(scores)), scores.argmax(axis=1)] = 1.0
     return found
