@@ -152,6 +152,7 @@ def test_a_hard_margin(link):
         ({"C": inf, "update": "fixed"}, "C must be finite with update='fixed'"),
         ({"C": inf, "update": "adaptive"}, "C must be finite with update='adaptive'"),
         ({"C": 1e300, "update": "fixed"}, "C must be at most 1e60 with update='fixed'"),
+        ({"C": 1e300, "link": "balanced"}, "C must be at most 1e60 with link='balanced'"),
         ({"margin": 0.0}, "margin must be positive and finite, got 0"),
         ({"p": 1.5}, "p must be at least 2, got 1.5"),
     ],

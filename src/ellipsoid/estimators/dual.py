@@ -224,6 +224,8 @@ class QuasiAdditive(WeightParameters, InterceptParameters, DualClassifier):
             raise ValueError(
                 f"C must be {most} with update={self.update!r}, because its steps ignore the length of a row"
             )
+        if cap > 1e60 and not link.quadratic:
+            raise ValueError(f"C must be at most 1e60 with link={self.link!r}, because steps of that length are tried")
         passive = 0.0 if push == dual_ascent.FIXED_STEP else margin
         if link.quadratic and link.p == 2.0:
             rule: Any = dual_ascent.DualAscent(passive, margin, cap, push)

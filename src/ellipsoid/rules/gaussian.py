@@ -61,8 +61,8 @@ def _(rule, task, rep, rows, t, work, tally):
 
 @weighted.register(GaussianRule)
 def _(rule, weight):
-    # Of the learners only AROW takes weights other than 1.
-    return GaussianRule(rule.margin, rule.kind, rule.price / weight, rule.phi, rule.doubt)
+    # Of the learners only AROW takes weights other than 1. Variances are divided by its r, which must not vanish.
+    return GaussianRule(rule.margin, rule.kind, max(rule.price / weight, 1e-308), rule.phi, rule.doubt)
 
 
 @remaining_share.register(GaussianRule)
