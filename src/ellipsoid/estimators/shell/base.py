@@ -68,9 +68,8 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         parameters = self.get_params(deep=False)
         check_kinds(parameters)
         check_flags(self)
-        class_weight = weights.class_weight_of(parameters.get("class_weight"))
         learner = self._start()
-        learner.class_weight = class_weight
+        learner.class_weight = weights.class_weight_of(parameters.get("class_weight"))
         for name, value in parameters.items():
             if isinstance(value, float) and value != value:
                 raise ValueError(f"{name} must be a number, got {value!r}")
