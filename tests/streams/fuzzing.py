@@ -106,14 +106,17 @@ def plain_svmlight(line):
 
 def plain_vw(line):
     """Label and hashed features of a line, None if it is blank."""
-    line = line.strip(b" \t\r")
+    line = line.rstrip(b"\r")
+    if b"\r" in line:
+        raise Wrong(line)
+    line = line.strip(b" \t")
     if not line:
         return None
     head, bar, body = line.partition(b"|")
     words = [word for word in BLANK.split(head) if word]
     if not bar or not 1 <= len(words) <= 4:
         raise Wrong(line)
-    touching = not head.endswith((b" ", b"\t", b"\r"))
+    touching = not head.endswith((b" ", b"\t"))
     for i, word in enumerate(words[1:], start=2):
         tag = i == len(words) and (touching or word.startswith(b"'"))
         if b":" in word or not (tag or (i < 4 and NUMERAL.fullmatch(word))):

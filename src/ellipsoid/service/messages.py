@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from ellipsoid.streams.labels import LONGEST_LABEL
+
 # Names are used as names of files and in paths of URLs.
 NAME = r"^[A-Za-z0-9_-]{1,64}$"
 LONGEST_KEY = 200
-LONGEST_LABEL = 1000
 
 Name = Annotated[str, Meta(pattern=NAME)]
 Value = str | bool | int | float | None

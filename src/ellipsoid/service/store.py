@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ellipsoid.streams.labels import LONGEST_LABEL
+
 from .housekeeping import run_housekeeping, write_snapshot
 from .journal.database import blocks_after, first_and_last, model_row, opened
 from .journal.journal import Journal
 from .journal.rows import label_of
 from .journal.schema import LABEL_LIMIT
 from .journal.writes import Change
-from .messages import LONGEST_LABEL, NewLearner, NewModel, canonical
+from .messages import NewLearner, NewModel, canonical
 from .models.learner_thread import LearnerThread
 from .models.learning import StreamLearner, labels_model
 from .models.snapshots import FIRST, NAME_AND_T, Snapshots

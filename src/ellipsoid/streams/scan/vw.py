@@ -52,7 +52,7 @@ def word_end(text, p):
 
 
 @inlined
-def blank(text, p, c):
+def is_blank(text, p, c):
     """Is the byte c at p a blank, or a carriage return before the end of its line?"""
     return c == 32 or c == 9 or (c == 13 and (text[at(p + 1)] == 10 or text[at(p + 1)] == 13))
 
@@ -71,7 +71,7 @@ def scan_vw(text, start, stop, rules, out):
     while p < stop:
         line, line_k, line_hard = p, k, hard
         c = text[at(p)]
-        while blank(text, p, c):
+        while is_blank(text, p, c):
             p += 1
             c = text[at(p)]
         if c == 10:
@@ -114,7 +114,7 @@ def scan_vw(text, start, stop, rules, out):
                     hard += 1
             numbers += 1
             c = text[at(p)]
-            while blank(text, p, c):
+            while is_blank(text, p, c):
                 p += 1
                 c = text[at(p)]
             if c == 10:
@@ -134,7 +134,7 @@ def scan_vw(text, start, stop, rules, out):
                     break
             while True:
                 c = text[at(p)]
-                while blank(text, p, c):
+                while is_blank(text, p, c):
                     p += 1
                     c = text[at(p)]
                 if c == 10 or c == 124:
