@@ -6,7 +6,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from ellipsoid.estimators.files.container import UnwritableModel
+from ellipsoid.estimators.files.saving import UnwritableModel
 from ellipsoid.service.calls.predict import _published
 from ellipsoid.service.housekeeping import _forget_unlabelled, write_snapshot
 from ellipsoid.service.journal.writes import Change, KeepWrite

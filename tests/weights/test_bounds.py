@@ -101,7 +101,7 @@ def test_no_dual_value_is_above_what_weights_reach_on_the_weighted_rows(model, w
 
 
 @pytest.mark.parametrize("shape", ["dense", "diagonal"])
-def test_a_weight_that_leaves_nothing_of_r_is_that_of_the_smallest_r(shape):
+def test_a_weight_that_leaves_nothing_of_r_is_that_of_the_smallest_r(shape, compiled):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 3)), rng.integers(0, 2, 20)
     heavy, small = (AROW(r=r, shape=shape).partial_fit(X, y, sample_weight=np.full(20, 9e15)) for r in (1e-308, 1e-292))

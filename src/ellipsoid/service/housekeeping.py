@@ -6,7 +6,8 @@ import logging
 import time
 from typing import Any
 
-from ellipsoid.estimators.files.container import DamagedModel, UnwritableModel
+from ellipsoid.estimators.files.container import DamagedModel
+from ellipsoid.estimators.files.saving import UnwritableModel
 from ellipsoid.estimators.loading import open_model
 
 from .journal.writes import forget_rows

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from ellipsoid.representation.table_protocol import StoredArrays
 from ellipsoid.streams.atomic import atomic_write
 
-from .soundness import check_finite_values
-
 VERSION = 1
 
 # An array without entries costs a forger nothing, whatever shape it claims.
@@ -42,10 +40,6 @@ class DamagedModel(ValueError):
     """A file that is damaged, changed, or of a version that this library cannot read."""
 
 
-class UnwritableModel(ValueError):
-    """A model with numbers that no reader of its file would take."""
-
-
 class Content(NamedTuple):
     """The content of a model file: floats as float64, integers as int64, whatever they were stored as."""
 
@@ -57,9 +51,8 @@ class Content(NamedTuple):
 
 def write(path: Any, header: dict[str, Any], arrays: StoredArrays) -> None:
     """Write a file of the current version, atomically: a crash or a kill leaves the old one intact."""
-    parts = pieces(header, arrays)  # first: a model that cannot be written leaves the old file, too
     with atomic_write(path, "wb") as file:
-        for piece in parts:
+        for piece in pieces(header, arrays):
             file.write(piece)
 
 
@@ -69,13 +62,7 @@ def encode(header: dict[str, Any], arrays: StoredArrays) -> bytes:
 
 
 def pieces(header: dict[str, Any], arrays: StoredArrays) -> list[Any]:
-    """The parts of a file, one after another, not copied; `UnwritableModel` for what no reader would take."""
-    try:
-        check_finite_values(arrays)
-    except ValueError as error:
-        raise UnwritableModel(
-            f"the model cannot be written to a file: {error}; learn with less extreme parameters, weights or rows"
-        ) from None
+    """The parts of a file, one after another; the arrays are not copied."""
     text = json.dumps(header, sort_keys=True)
     contents: dict[str, Any] = {
         "__metadata__": {"ellipsoid": str(VERSION), "header": text, "sha256": checksum(text, arrays)}

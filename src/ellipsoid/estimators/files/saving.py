@@ -34,9 +34,14 @@ from ellipsoid.streams.options import CELL_KINDS
 
 from . import container
 from .parameters import next_start, params_as_json
+from .soundness import check_finite_values
 
 # The entries of ``stream`` that describe features: the next file must be read in the same way.
 FEATURES = {"columns": list, "zero_based": bool, "bits": int, "kinds": dict}
+
+
+class UnwritableModel(ValueError):
+    """A model with numbers that no reader of its file would take."""
 
 
 def save(model: Any, path: Any, stream: dict[str, Any] | None = None, run: dict[str, Any] | None = None) -> None:
@@ -44,9 +49,21 @@ def save(model: Any, path: Any, stream: dict[str, Any] | None = None, run: dict[
 
     ``stream`` defaults to the description of the features that were learned, without a place.
     """
-    header, arrays = describe(model)
+    header, arrays = describe_for_file(model)
     stream = features_of_stream(getattr(model, "stream_", None)) if stream is None else stream
     container.write(path, {**header, "stream": stream, **({} if run is None else {"run": run})}, arrays)
+
+
+def describe_for_file(model: Any) -> tuple[dict[str, Any], StoredArrays]:
+    """The header and the arrays of a model, or `UnwritableModel`."""
+    header, arrays = describe(model)
+    try:
+        check_finite_values(arrays)
+    except ValueError as error:
+        raise UnwritableModel(
+            f"the model cannot be written to a file: {error}; learn with less extreme parameters, weights or rows"
+        ) from None
+    return header, arrays
 
 
 def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:

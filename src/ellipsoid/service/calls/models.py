@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ellipsoid import __version__
-from ellipsoid.estimators.files.container import UnwritableModel
+from ellipsoid.estimators.files.saving import UnwritableModel
 
 from ..http.tokens import Holder
 from ..messages import NAME, LearnerStatus, Models, ModelStatus, NewLearner, NewModel, Promotion

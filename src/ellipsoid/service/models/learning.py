@@ -58,7 +58,7 @@ def labels_model(body: NewLearner) -> Any:
 
 def model_file(model: Any, rows: int, errors: int, bits: int | None) -> bytes:
     """The model file, with the position that ``ellipsoid learn -`` writes after as many rows and errors."""
-    header, arrays = saving.describe(model)
+    header, arrays = saving.describe_for_file(model)
     position = Position(["-"], [None], epoch=1, rows=rows, errors=errors, complete=True)
     position.bits = bits
     return container.encode({**header, "stream": position.record()}, arrays)
