@@ -308,10 +308,13 @@ def test_reading_ahead_hands_errors_over_and_ends_its_thread():
     assert threading.active_count() == before
 
 
-@pytest.mark.parametrize(("text", "options"), [("neither this nor that\n", {}), ("1 1:2\n", {"label": "a"}), ("", {})])
-def test_a_file_that_is_refused_is_closed(text, options, tmp_path):
-    path = tmp_path / "a.xyz"
-    path.write_text(text)
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize(
+    ("text", "options"), [(b"neither this nor that\n", {}), (b"1 1:2\n", {"label": "a"}), (b"", {})]
+)
+def test_a_file_that_is_refused_is_closed(text, options, suffix, tmp_path):
+    path = tmp_path / f"a.xyz{suffix}"
+    path.write_bytes(PACKERS[suffix](text))
     # The error is kept, and with it all that its traceback refers to.
     with pytest.raises(ValueError, match=r"a\.xyz") as refused:
         open_stream(path, **options)

@@ -95,9 +95,10 @@ class Origin:
             raise ValueError(f"{self.name}: the bytes cannot be read: {error}") from error
 
     def close(self) -> None:
-        """Close what `peek` has opened, where nobody goes on to read it."""
-        if self._opened is not None:
-            self._opened.close()
+        """Close what `peek` has opened, where nobody goes on to read it: the file itself, which gzip leaves open."""
+        self._opened = None
+        if self._raw is not None:
+            self._raw.close()
 
     def open(self) -> Any:
         """A new reader of the bytes, decompressed, from the beginning."""
