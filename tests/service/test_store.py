@@ -315,9 +315,9 @@ def test_examples_do_not_go_while_a_challenger_is_made(store, monkeypatch):
 
 
 def test_the_newest_examples_in_memory_are_few_where_they_are_large():
-    tail, large = Tail(0), {f"name {i}": 1.0 for i in range(20_000)}
+    tail, large = Tail(0), Rows([{f"name {i}": 1.0 for i in range(20_000)}], ["a"])
     for row in range(100):
-        tail.add([JournalBlock(row, Rows([large], ["a"]), 0.0, "")])
+        tail.add([JournalBlock(row, large, 0.0, "", large.size)])
     assert tail.after(50, 1) is None
     assert tail.after(99, 1)
 

@@ -43,12 +43,15 @@ CREATE TABLE IF NOT EXISTS history (model INTEGER NOT NULL, learner TEXT NOT NUL
 
 
 class JournalBlock(NamedTuple):
-    """Consecutive examples of one request, from number ``first`` of their model's stream on."""
+    """Consecutive examples of one request, from number ``first`` of their model's stream on; ``size`` is about how many
+    bytes they take, where they are kept.
+    """
 
     first: int
     rows: Rows
     time: float
     token: str
+    size: int = 0
 
     @property
     def end(self) -> int:

@@ -30,7 +30,7 @@ class Tail:
             for block in blocks:
                 self._blocks.append(block)
                 self._firsts.append(block.first)
-                self._bytes += block.rows.size
+                self._bytes += block.size
                 self.end = block.end
             if self._bytes > MOST_BYTES:
                 self._drop(MOST_BYTES // 2)
@@ -39,10 +39,10 @@ class Tail:
     def _drop(self, most: int) -> None:
         """Keep the newest blocks, of at most so many bytes in all, but at least one."""
         kept = len(self._blocks) - 1
-        size = self._blocks[kept].rows.size
-        while kept > 0 and size + self._blocks[kept - 1].rows.size <= most:
+        size = self._blocks[kept].size
+        while kept > 0 and size + self._blocks[kept - 1].size <= most:
             kept -= 1
-            size += self._blocks[kept].rows.size
+            size += self._blocks[kept].size
         self._blocks, self._firsts, self._bytes = self._blocks[kept:], self._firsts[kept:], size
 
     def wait(self, row: int, seconds: float) -> bool:

@@ -77,6 +77,7 @@ class IncomingRows:
 
     def __init__(self, rows: Rows, keys: list[str | None] | None, lines: list[int] | range) -> None:
         self.rows, self.keys, self.lines = rows, keys, lines
+        self.size = rows.size
 
 
 class LearnWrite(Write):
@@ -90,7 +91,7 @@ class LearnWrite(Write):
         super().__init__(reply)
         self.stream, self.parts, self.token, self.refused = stream, parts, token, refused
         self.answers: list[LineAnswer] | None = None
-        self.size = 200 + sum(part.rows.size for part in parts)
+        self.size = 200 + sum(part.size for part in parts)
         self.blocks: list[JournalBlock] = []
 
     def apply(self, connection: sqlite3.Connection, schemas: Schemas) -> Learned:
@@ -113,10 +114,11 @@ class LearnWrite(Write):
                 continue
             if len(kept) < len(rows.y):
                 rows = rows.only(kept)
-            step = max(1, min(ROWS_LEARNED_AT_ONCE, LARGEST_BLOCK * len(part.rows.y) // self.size))
+            row_bytes = max(1, part.size // len(part.rows.y))
+            step = max(1, min(ROWS_LEARNED_AT_ONCE, LARGEST_BLOCK // row_bytes))
             for start in range(0, len(rows.y), step):
                 piece = rows.part(start, start + step)
-                block = JournalBlock(schema.admit(piece), piece, now, self.token)
+                block = JournalBlock(schema.admit(piece), piece, now, self.token, row_bytes * len(piece.y))
                 insert_block(connection, model, block)
                 self.blocks.append(block)
         learned = sum(len(block.rows.y) for block in self.blocks)
