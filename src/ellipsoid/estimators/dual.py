@@ -159,7 +159,8 @@ class QuasiAdditive(WeightParameters, InterceptParameters, DualClassifier):
         alpha = C on mistakes only; min(C, loss); min(C, loss / curvature of the dual along x); the alpha that raises
         the dual most. The last two need no scaling of the examples, the first two need a curvature of at most 1.
     C : float
-        The largest multiplier. Infinite (a hard margin) with the euclidean and p-norm links, except for ``fixed``.
+        The largest multiplier. Infinite (a hard margin) with the euclidean and p-norm links, except for ``fixed``; with
+        the others more than 1e60 counts as 1e60.
     margin : float
         The margin required of every example.
     multiclass : {"max", "ovr"}
@@ -224,8 +225,8 @@ class QuasiAdditive(WeightParameters, InterceptParameters, DualClassifier):
             raise ValueError(
                 f"C must be {most} with update={self.update!r}, because its steps ignore the length of a row"
             )
-        if cap > 1e60 and not link.quadratic:
-            raise ValueError(f"C must be at most 1e60 with link={self.link!r}, because steps of that length are tried")
+        if not link.quadratic:
+            cap = min(cap, 1e60)  # steps of that length are tried
         passive = 0.0 if push == dual_ascent.FIXED_STEP else margin
         if link.quadratic and link.p == 2.0:
             rule: Any = dual_ascent.DualAscent(passive, margin, cap, push)
