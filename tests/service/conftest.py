@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from ellipsoid.service.store import Store, StoreOptions
+
 from ..nursery import Nursery
 from .browser import started
 
@@ -54,6 +56,15 @@ def closed_nurseries():
     yield
     while NURSERIES:
         NURSERIES.popitem()[1].close()
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store without HTTP, in this process."""
+    opened = Store(tmp_path / "store", StoreOptions(snapshot_seconds=1e9))
+    opened.start()
+    yield opened
+    opened.close()
 
 
 class Server:

@@ -14,7 +14,6 @@ from ellipsoid.service.journal.rows import Rows
 from ellipsoid.service.messages import NewModel
 from ellipsoid.service.models.learning import StreamLearner
 from ellipsoid.service.problem import CallProblem
-from ellipsoid.service.store import Store, StoreOptions
 
 from .conftest import examples
 from .test_store import learn, shapes
@@ -23,14 +22,6 @@ pytestmark = pytest.mark.interpreted
 
 # Winnow learns two labels, which no check before it knows.
 THIRD = {"x": [1.0, 1.0, 1.0], "y": "third"}
-
-
-@pytest.fixture
-def store(tmp_path):
-    opened = Store(tmp_path / "store", StoreOptions(snapshot_seconds=1e9))
-    opened.start()
-    yield opened
-    opened.close()
 
 
 def refusals_in(store):

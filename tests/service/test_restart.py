@@ -12,7 +12,7 @@ from ellipsoid.service.housekeeping import _forget_unlabelled, write_snapshot
 from ellipsoid.service.journal.writes import Change, KeepWrite
 from ellipsoid.service.messages import NewModel
 from ellipsoid.service.problem import CallProblem
-from ellipsoid.service.store import Store, StoreOptions
+from ellipsoid.service.store import Store
 
 from .conftest import examples
 from .test_store import learn
@@ -21,12 +21,9 @@ pytestmark = pytest.mark.interpreted
 
 
 @pytest.fixture
-def store(tmp_path):
-    opened = Store(tmp_path / "store", StoreOptions(snapshot_seconds=1e9))
-    opened.start()
-    opened.make_model("m", NewModel(learner="Perceptron"))
-    yield opened
-    opened.close()
+def store(store):
+    store.make_model("m", NewModel(learner="Perceptron"))
+    return store
 
 
 def test_no_prediction_comes_from_less_than_was_acknowledged(store, tmp_path):

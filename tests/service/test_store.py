@@ -22,19 +22,11 @@ from ellipsoid.service.journal.tail import Tail
 from ellipsoid.service.journal.writes import IncomingRows, LearnWrite
 from ellipsoid.service.messages import LabelledExample, NewLearner, NewModel
 from ellipsoid.service.problem import CallProblem
-from ellipsoid.service.store import Store, StoreOptions
+from ellipsoid.service.store import Store
 
 from .conftest import examples
 
 pytestmark = pytest.mark.interpreted
-
-
-@pytest.fixture
-def store(tmp_path):
-    opened = Store(tmp_path / "store", StoreOptions(snapshot_seconds=1e9))
-    opened.start()
-    yield opened
-    opened.close()
 
 
 def learn(store, name, lines):
