@@ -94,16 +94,12 @@ class StreamLearner:
     def learn_carefully(self, rows: Rows) -> None:
         """The same one by one; what is refused is passed over.
 
-        A call that refuses its only row leaves a model as it was, but for new names of features. A copy for each row
-        would be dear: models whose names are hashed may be large.
+        A call that refuses its only row leaves a model as it was: a copy for each row would be dear.
         """
-        grows = self.bits is None and isinstance(rows.x, list)
         for i in range(len(rows.y)):
-            before = self.copy() if grows else self
             try:
                 self.learn(rows.part(i, i + 1))
             except REFUSALS as error:
-                self.__dict__ = before.__dict__
                 self.refused[self.t] = str(error) or type(error).__name__
                 self.t += 1
 

@@ -96,7 +96,6 @@ class Origin:
 
     def close(self) -> None:
         """Close what `peek` has opened, where nobody goes on to read it: the file itself, which gzip leaves open."""
-        self._opened = None
         if self._raw is not None:
             self._raw.close()
 
