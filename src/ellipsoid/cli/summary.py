@@ -24,15 +24,10 @@ def support_patterns(model: Any) -> int | None:
     return getattr(getattr(core, "table", None), "used", None)
 
 
-def innermost(model: Any) -> Any:
-    """The learner itself, without a scaler or other wrappers."""
-    while hasattr(model, "learner_"):
-        model = model.learner_
-    return model
-
-
 def labels_asked(model: Any) -> list[tuple[str, str]]:
     """A line that says how many labels a selective learner asked for; none of any other."""
+    from ellipsoid.estimators.inputs.frames import innermost
+
     learner = innermost(model)
     if not getattr(learner, "selective", False):
         return []
@@ -41,6 +36,8 @@ def labels_asked(model: Any) -> list[tuple[str, str]]:
 
 def show_proof(model: Any) -> None:
     """Say which rows prove that no hypothesis fits all rows, if there is such a proof."""
+    from ellipsoid.estimators.inputs.frames import innermost
+
     learner = innermost(model)
     proof = getattr(learner, "infeasible_round_", None)
     # A merged model has updates of several runs, and one that starts again keeps only those since.

@@ -51,12 +51,17 @@ def refuse_unnamed_columns(source: Any, core: Any, names: Any) -> None:
         )
 
 
+def innermost(model: Any) -> Any:
+    """The learner itself, without a scaler or other wrappers."""
+    while hasattr(model, "learner_"):
+        model = model.learner_
+    return model
+
+
 def refuse_other_columns(model: Any, frame: Any) -> None:
     """Raise ``ValueError`` for a frame whose columns are not the model's; its rows are then passed as arrays."""
-    inner, frame = model, table_of(frame)
-    while hasattr(inner, "learner_"):
-        inner = inner.learner_
-    refuse_columns(frame, getattr(getattr(inner, "_core", None), "features", None))
+    frame = table_of(frame)
+    refuse_columns(frame, getattr(getattr(innermost(model), "_core", None), "features", None))
     if hasattr(model, "feature_names_in_"):
         _check_feature_names(model, frame, reset=False)
     frame_rows(frame, [])
