@@ -135,10 +135,13 @@ class Trial(NamedTuple):
         y, options = LABELS[self.labels], {} if self.classes is None else {"classes": list(self.classes)}
         if stop <= start:
             return
-        if self.how in ("arrays", "dicts"):
-            for row, label in zip(X[start:stop, :width], y[start:stop], strict=True):
+        if self.how in ("arrays", "dicts", "words"):
+            for i in range(start, stop):
+                row = X[i, :width]
                 named = {f"f{j}": value for j, value in enumerate(row) if value}
-                model.learn_one(named if self.how == "dicts" else row, label)
+                if self.how == "words":
+                    named |= {f"only in row {i}": 1.0, "word": f"that of row {i}"}
+                model.learn_one(row if self.how == "arrays" else named, y[i])
         elif self.how == "prequential":
             prequential(model, (self.part(start, stop, width), y[start:stop]), chunk_size=7, **options)
         else:
@@ -169,7 +172,7 @@ def campaign(trial, points, kind=Interrupted, seed=0):
             pass
         except ValueError as error:
             # Where room for the weights is asked for, a full memory is told as rows that are too wide.
-            if kind is not Failing or "more than there is" not in str(error):
+            if kind is not Failing or "more memory than there is" not in str(error):
                 raise
         count = getattr(model, "t_", 0) - known
         if count not in twins:

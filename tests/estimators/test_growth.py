@@ -116,6 +116,35 @@ def test_features_of_dicts_keep_appearing(name, state):
     model.learn_one({}, "bad")
 
 
+def texts(n=70):
+    """Examples that bring new words again and again: none at times, several at others, as names and as values."""
+    rng = np.random.default_rng(7)
+    for i in range(n):
+        example = {f"word {j}": 1.0 for j in rng.geometric(0.04, size=5)} | {"length": float(rng.normal())}
+        if i % 3 == 0:
+            example |= {"author": f"person {rng.geometric(0.1)}", "absent": None}
+        yield example, "good" if example["length"] + 0.2 * ("word 3" in example) > 0.0 else "bad"
+
+
+@pytest.mark.few_learners
+@pytest.mark.parametrize("name", LEARNERS)
+def test_names_that_keep_coming_are_learned_by_themselves_as_in_a_list(name, state):
+    listed, single, late = (LEARNERS[name]() for _ in range(3))
+    for i, (x, y) in enumerate(texts()):
+        told = single.predict_one(x) if i else None
+        assert listed.learn_predict([x], [y])[0] == told or i == 0
+        single.learn_one(x, y)
+        late.learn_one(x, y)
+        assert single.n_features_in_ == len(single._core.features) == single._core.width
+        if i > 40:
+            bad = x | {f"new {i}": 1.0, "length": np.nan if i % 2 else 1e200}
+            with pytest.raises(ValueError, match="row 0"):
+                late.learn_one(bad, y)
+            late.predict_one(x | {"never met": 1.0, "author": "nobody"})
+    assert state(single) == state(late) == state(listed)
+    assert single._core.features == listed._core.features
+
+
 def test_dicts_learn_what_the_matrix_of_all_words_would():
     """Features that appear later are zeros before."""
     examples = list(weather())

@@ -48,6 +48,7 @@ SOME = {
     "MIRA from the start": Trial(MIRA(), begin=0),
     "learned ellipsoid": Trial(EllipsoidClassifier(), how="learn_predict"),
     "names": Trial(PassiveAggressive(), how="dicts", begin=20, rows=24, wide=True),
+    "new names": Trial(AROW(shape="diagonal"), how="words", begin=20, rows=26, labels="two"),
     "CELLIP": Trial(CELLIP(), begin=6, labels="two"),
     "kernel": Trial(MIRA(margin=0.3, **RBF)),
     "kernel in a budget": Trial(PassiveAggressive(budget=5, **RBF)),

@@ -18,6 +18,9 @@ from .rows import InvalidInput, checked_csr
 # Bits of an integer that is a name: model files hold it as text, and Python converts no more than 4300 digits.
 LONGEST_NAME = 14_000
 
+# The usual types of values that are numbers already.
+NUMBERS = frozenset({float, int, bool, np.float64})
+
 
 class Encoded(dict[Any, Any]):
     """Features by name, in which words have become features (name, word) of value 1."""
@@ -30,7 +33,9 @@ def encoded(example: dict[Any, Any]) -> dict[Any, Any]:
     {'rain': 0.5, ('sky', 'grey'): 1.0}
     """
     kinds = {*map(type, example.values())}
-    if type(example) is Encoded or not any(kind is NoneType or issubclass(kind, str) for kind in kinds):
+    if type(example) is Encoded or kinds <= NUMBERS:
+        return example
+    if not any(kind is NoneType or issubclass(kind, str) for kind in kinds):
         return example
     found = Encoded()
     for given, value in example.items():

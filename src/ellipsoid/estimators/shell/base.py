@@ -31,6 +31,7 @@ from ..parameters.shared import OnlineParameters
 from ..parameters.validation import check_flags, check_kinds, comparator_rows, is_count
 from ..state.interruption import LearnerMark, without_interrupts
 from ..state.learner import NO_LABELS, Learner
+from ..state.new_names import learn_with_new_names
 from ..state.observable import Observable
 from ..state.one_row import FLOAT64, of_this_thread
 from ..state.one_thread import learn_row_alone, one_thread_at_a_time
@@ -294,17 +295,16 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         core = self._core
         if core.single_rows_wait and not alone:
             return learn_row_alone(self, x, y)
+        if type(y) not in LABEL_TYPES or (code := core.labels.index.get(y)) is None:
+            return False
         if type(x) is dict:
             fast = of_this_thread(core.named or core.named_row(), core)
-            if fast is None or type(y) not in LABEL_TYPES or (code := fast.index.get(y)) is None or not fast.fill(x):
-                return False
-        elif type(x) is not np.ndarray or x.dtype is not FLOAT64 or type(y) not in LABEL_TYPES:
+            if fast is None or not fast.fill(x):
+                return fast is not None and learn_with_new_names(self, x, lambda: self._learn_row(x, y, alone))
+        elif type(x) is not np.ndarray or x.dtype is not FLOAT64 or x.shape != (core.fast or core.fast_row()).shape:
             return False
         else:
-            fast = core.fast or core.fast_row()
-            if x.shape != fast.shape or (code := fast.index.get(y)) is None:
-                return False
-            fast = fast if fast.owner == get_ident() else fast.sibling(core)
+            fast = core.fast if core.fast.owner == get_ident() else core.fast.sibling(core)
             fast.row[...] = x
         fast.code[0] = code
         reached: int = fast.learn(*fast.learn_args)

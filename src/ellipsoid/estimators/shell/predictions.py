@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..inputs.checks import LabelArray
 from ..inputs.rows import flaw_message
-from ..state.one_row import FLOAT64, of_this_thread
+from ..state.one_row import FLOAT64, filled_row
 
 
 class Predictions:
@@ -27,8 +27,7 @@ class Predictions:
         core = self._core if hasattr(self, "_core") else self._learned()
         fast = None
         if type(x) is dict:
-            fast = of_this_thread(core.named or core.named_row(), core)
-            fast = fast if fast is not None and fast.fill(x) else None
+            fast = filled_row(core, x, known_only=True)
         elif type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (core.fast or core.fast_row()).shape:
             fast = core.fast if core.fast.owner == get_ident() else core.fast.sibling(core)
             fast.row[...] = x

@@ -21,6 +21,7 @@ from ..inputs.rows import RowSource, flaw_message
 from ..parameters.declaration import declared
 from ..state.expansion import ExpansionLearner
 from ..state.learner import NO_LABELS, Learner
+from ..state.new_names import learn_with_new_names
 from ..state.one_row import filled_row
 from .base import OnlineClassifier
 from .predictions import Predictions
@@ -137,9 +138,11 @@ class OnlineRegressor(OnlineClassifier):
         """Learn a dense row of float64, or a dict, if width and names are known; returns whether it did."""
         core = self._core
         quick = type(y) in (float, int, np.float64) and type(core).fast_row is Learner.fast_row
-        fast = filled_row(core, x) if quick and abs(y) < LARGEST_NUMBER else None
-        if fast is None:
+        if not quick or not abs(y) < LARGEST_NUMBER:
             return False
+        fast = filled_row(core, x)
+        if fast is None:
+            return learn_with_new_names(self, x, lambda: self._learn_row(x, y, alone))
         fast.code.view(np.float64)[0] = y
         reached: int = fast.learn(*fast.learn_args)
         if reached < 0:
@@ -169,7 +172,7 @@ class OnlineRegressor(OnlineClassifier):
     def predict_one(self, x: Any) -> float:
         """The number predicted for one example."""
         core = self._learned()
-        fast = filled_row(core, x) if type(core).fast_row is Learner.fast_row else None
+        fast = filled_row(core, x, known_only=True) if type(core).fast_row is Learner.fast_row else None
         if fast is None:
             return float(self._decision_of_one(x)[0])
         code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)

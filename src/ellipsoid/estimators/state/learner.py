@@ -54,10 +54,8 @@ class Learner:
     observer: Observer | None = None  # called with the scores that rows had before they were learned
 
     def __init__(self, rule: Any, *, intercept: float, average: bool, one_vs_rest: bool = False, half: float = 1.0):
-        self.rule = rule
-        self.constant = float(intercept)
-        self.average, self.one_vs_rest = average, one_vs_rest
-        self.half = half
+        self.rule, self.constant = rule, float(intercept)
+        self.average, self.one_vs_rest, self.half = average, one_vs_rest, half
         self.labels = Labels()
         self.closed = self.split = self.multilabel = False
         self.features: dict[Any, int] | None = None
@@ -131,8 +129,10 @@ class Learner:
             self.table = self.new_table(by_class)
         self.mark_unknown()
         before = self.width
-        if self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width) or self.width != before:
-            self.fast = self.named = self._predictor = None
+        moved = self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width)
+        if moved or self.width != before:
+            self.fast = self._predictor = None
+            self.named = None if moved or self.named is None else self.named.widened(self)
 
     def name(self, fresh: dict[Any, int] | None) -> None:
         """Add names of new columns; None if features have no names."""

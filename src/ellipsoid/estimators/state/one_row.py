@@ -1,5 +1,6 @@
 """Fast learning and prediction of one example, a dense row or a dict: all arguments of the call are prepared once."""
 
+from copy import copy
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
@@ -18,12 +19,18 @@ from ..inputs.examples import Encoded, encoded
 FLOAT64 = np.dtype(np.float64)
 # The number of sets of names whose columns are cached; beyond it the cache is emptied.
 MOST_LAYOUTS = 256
+# Room in the buffer of a new model of named features; it is made anew, and larger, when that does not suffice.
+SPARE_COLUMNS = 64
+# Values up to this size cannot make a row too large.
+MODEST = 1e100
 # Types of immutable values for which equality means that they are the same float64, unlike a float32 and a float:
 # equal examples with such values only are the same row.
 UNCHANGING = frozenset({float, int, bool, str, type(None), np.float64, np.int64})
 # Types of names that are looked up as they are; a pair (name, word) names the column of a word, not of an example.
 NAME_KINDS = frozenset({str, np.str_, int})
 COLUMN_KINDS = NAME_KINDS | {tuple}
+# Types of new names that are columns as they are, in an example of numbers and in one with words.
+TEXT_NAMES, WORD_NAMES = frozenset({str}), frozenset({str, tuple})
 
 
 class NoOneRow:
@@ -52,11 +59,14 @@ def of_this_thread(row: Any, learner: Any) -> Any:
     return row if row is None or row.owner == get_ident() else row.sibling(learner)
 
 
-def filled_row(learner: Any, x: Any) -> Any:
-    """The prepared call with the example in its buffer; None if the example needs the slow path."""
+def filled_row(learner: Any, x: Any, known_only: bool = False) -> Any:
+    """The prepared call with the example in its buffer; None if the example needs the slow path.
+
+    ``known_only``: features that are not known are left out.
+    """
     if type(x) is dict:
         row = of_this_thread(learner.named or learner.named_row(), learner)
-        return row if row is not None and row.fill(x) else None
+        return row if row is not None and (row.fill(x) or (known_only and row.fill_known(x))) else None
     if type(x) is not np.ndarray or x.dtype is not FLOAT64 or x.shape != (learner.fast or learner.fast_row()).shape:
         return None
     row = of_this_thread(learner.fast, learner)
@@ -119,7 +129,7 @@ class OneNamedRow(_Prepared):
         self.present: _Layout | None = None
         self.in_buffer: dict[Any, Any] | None = None
         self.hits = 0
-        room = len(self.columns)
+        room = SPARE_COLUMNS + 2 * len(self.columns)
         self.data, self.indices = np.zeros(room), np.zeros(room, dtype=np.int32)
         self.ends = np.zeros(2, dtype=np.int32)
         self.places: Any = memoryview(self.data), memoryview(self.indices)  # type: ignore[arg-type]
@@ -127,6 +137,16 @@ class OneNamedRow(_Prepared):
         # Has a name been an integer? Then the types of names must be checked: 1.0 equals 1, and is no name.
         self.integer_names = False
         super().__init__(learner, CSR(self.data, self.indices, self.ends, learner.constant, learner.width))
+
+    def widened(self, learner: Any) -> "OneNamedRow | None":
+        """This call for rows of more features, for which the arrays of the learner have room; None if it has none."""
+        if learner.width > len(self.data):
+            return None
+        wider, rows = copy(self), CSR(self.data, self.indices, self.ends, learner.constant, learner.width)
+        wider.learn_args = (*self.learn_args[:3], rows, *self.learn_args[4:])
+        wider.decide_args = (*self.decide_args[:2], rows, self.decide_args[3])
+        wider._siblings = {}
+        return wider
 
     def fill(self, example: dict[Any, Any]) -> bool:
         """Put an example into the buffer; False if a name is not known, or a value is not a number."""
@@ -151,6 +171,32 @@ class OneNamedRow(_Prepared):
         except (KeyError, TypeError, ValueError, OverflowError, error):
             return self._fill_words(example)
         return True
+
+    def fill_known(self, example: dict[Any, Any]) -> bool:
+        """Put the known features of an example into the buffer; False if the others need a closer look, or are all."""
+        try:
+            numbers, columns = encoded(example), self.columns
+            new = [name for name in numbers if name not in columns]
+            if not self._are_names(numbers, new) or not all(-MODEST < float(numbers[name]) < MODEST for name in new):
+                return False
+            known = type(numbers)((name, value) for name, value in numbers.items() if name in columns)
+            if not self._fill_by_columns(known, known):
+                return False
+            self.in_buffer = None
+        except (KeyError, TypeError, ValueError, OverflowError, error):
+            return False
+        return True
+
+    def new_columns(self, example: dict[Any, Any]) -> dict[Any, int]:
+        """The columns that the new names of an example will get; none if there is something else to look at."""
+        numbers, columns = encoded(example), self.columns
+        new = [name for name in numbers if name not in columns]
+        return {name: len(columns) + i for i, name in enumerate(new)} if self._are_names(numbers, new) else {}
+
+    @staticmethod
+    def _are_names(numbers: dict[Any, Any], new: list[Any]) -> bool:
+        """Are these names that need no change, those of words being pairs?"""
+        return {*map(type, new)} <= (WORD_NAMES if type(numbers) is Encoded else TEXT_NAMES)
 
     def _is_same_row(self, example: dict[Any, Any]) -> bool:
         """Are two equal examples the same row?"""

@@ -14,6 +14,7 @@ from ellipsoid.streams.label_kinds import LABEL_TYPES
 from ..inputs.labels import Codes
 from ..inputs.rows import flaw_message
 from ..state.learner import NO_LABELS, Learner
+from ..state.new_names import learn_with_new_names
 from ..state.one_row import filled_row
 from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_probabilities
 from .wrapper import ObservingWrapper, score_matrix
@@ -96,9 +97,12 @@ class Calibrated(ObservingWrapper):
 
     def _learn_quickly(self, x: Any, y: Any) -> bool:
         """Learn a dense row of float64, or a dict, of known width, names and label; False if this is not one."""
-        fast = self._filled(x) if "learner_" in self.__dict__ else None
-        if fast is None or type(y) not in LABEL_TYPES or y not in fast.fast.index:
+        core = self.learner_.__dict__.get("_core") if "learner_" in self.__dict__ else None
+        if core is None or type(y) not in LABEL_TYPES or y not in core.labels.index:
             return False
+        fast = self._filled(x)
+        if fast is None:
+            return learn_with_new_names(self.learner_, x, lambda: self._learn_quickly(x, y))
         fast.ledger[CODES, 0] = fast.fast.index[y]
         calibration = self.__dict__["calibration_"]
         calibration.expect(fast.core, fast.scores, fast.ledger[CODES])
@@ -110,12 +114,12 @@ class Calibrated(ObservingWrapper):
         calibration.expected = None
         return reached == 1
 
-    def _filled(self, x: Any) -> "_WatchedRow | None":
+    def _filled(self, x: Any, known_only: bool = False) -> "_WatchedRow | None":
         """The learner's prepared call, with the example in its buffer; None where it has none."""
         core = self.learner_.__dict__.get("_core")
         if core is None or type(core).fast_row is not Learner.fast_row or not core.scores_in_loop:
             return None
-        fast = filled_row(core, x)
+        fast = filled_row(core, x, known_only)
         if fast is None:
             return None
         row, calibration = self.__dict__.get("_row"), self.calibration_
@@ -158,7 +162,7 @@ class Calibrated(ObservingWrapper):
 
     def _logits_of_one(self, x: Any) -> NDArray[np.float64]:
         learner = self._learned()
-        prepared, core = self._filled(x), _core(learner)
+        prepared, core = self._filled(x, known_only=True), _core(learner)
         if prepared is None:
             return self.calibration_.logits(score_matrix(learner._decision_of_one(x)), core.half)
         fast = prepared.fast

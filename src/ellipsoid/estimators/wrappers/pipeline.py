@@ -17,7 +17,8 @@ from ..inputs.frames import refuse_columns
 from ..inputs.row_numbers import row_numbers_before_dropping
 from ..inputs.weights import drop_zero_weights, weight_argument
 from ..state.interruption import without_interrupts
-from ..state.one_row import of_this_thread
+from ..state.new_names import learn_with_new_names
+from ..state.one_row import filled_row
 from ..state.one_thread import one_thread_at_a_time
 from ..state.predict_then_learn import Observer
 from .scalers import SCALES, Scaler, StandardStream
@@ -102,10 +103,12 @@ class Scaled(Wrapper):
 
     def _learn_quickly(self, x: Any, y: Any) -> bool:
         """Learn a dict of known names and label by prepared calls; False if this is not one."""
-        fast = self._filled(x) if type(x) is dict else None
-        if fast is None or type(y) not in LABEL_TYPES or y not in fast.index:
+        core = self.learner_._core if type(x) is dict and self.__sklearn_is_fitted__() else None
+        if core is None or type(y) not in LABEL_TYPES or y not in core.labels.index:
             return False
-        core, scaler = self.learner_._core, self.scaler_
+        fast, scaler = self._filled(x), self.scaler_
+        if fast is None:
+            return scaler.scales_in_place and self._learn_new_names(x, y)
         fast.code[0] = fast.index[y]
         rounds, before = core.rounds, scaler.remember(None, fast.indices[: fast.ends[1]].copy())
         try:
@@ -118,6 +121,21 @@ class Scaled(Wrapper):
         if not learned:
             scaler.recall(before)
         return learned
+
+    def _learn_new_names(self, x: Any, y: Any) -> bool:
+        """The same for a dict with new names, for which the scaler needs room too."""
+        core, scaler = self.learner_._core, self.scaler_
+        rounds, before = core.rounds, scaler.remember(None, [])
+
+        def learn() -> bool:
+            scaler.reserve(core.width)
+            return self._learn_quickly(x, y)
+
+        try:
+            return learn_with_new_names(self.learner_, x, learn)
+        finally:
+            if core.rounds == rounds:
+                without_interrupts(lambda: scaler.recall(before))
 
     def _learn_example(self, x: Any, y: Any, weight: float) -> None:
         own = {} if weight == 1.0 else {"weight": weight}
@@ -156,13 +174,13 @@ class Scaled(Wrapper):
         own = NO_WEIGHTS if weight == 1.0 else np.array([weight])
         self._learn_named_rows(row, names if is_named(x) else None, [y], None, own, observer)
 
-    def _filled(self, x: dict[Any, Any]) -> Any:
+    def _filled(self, x: dict[Any, Any], known_only: bool = False) -> Any:
         """The learner's prepared call with the example, not scaled yet, in its buffer; None where it has none."""
         if not (self.__sklearn_is_fitted__() and self.scaler_.scales_in_place):
             return None
         core = self.learner_._core
-        fast = of_this_thread(core.named or core.named_row(), core)
-        if fast is None or not fast.fill(x):
+        fast = filled_row(core, x, known_only)
+        if fast is None:
             return None
         fast.in_buffer = None  # it is about to be scaled
         # Rows are refused by their size before they are scaled: the long way does it.
@@ -253,7 +271,7 @@ class Scaled(Wrapper):
     def predict_one(self, x: Any) -> Any:
         """The label predicted for one example."""
         learner, scaler = self._learned(), self.scaler_
-        fast = self._filled(x) if type(x) is dict else None
+        fast = self._filled(x, known_only=True) if type(x) is dict else None
         if fast is not None:
             scaler.scale_in_place(fast.data, fast.indices, fast.ends, learn=False)
             core = learner._core

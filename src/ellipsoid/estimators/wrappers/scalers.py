@@ -102,6 +102,10 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Restore what ``state`` returned."""
         self.n_features_in_ = int(scalars["width"])
 
+    def reserve(self, width: int) -> None:
+        """Make room for so many columns."""
+        self.n_features_in_ = max(self.n_features_in_, width)
+
     def remember(self, X: Any, columns: Any = None) -> Any:
         """What ``learn_transform(X)`` is about to change, or ``scale_in_place`` of a row with these columns."""
         return self.n_features_in_
@@ -249,7 +253,7 @@ class StandardStream(Scaler):
 
     def _run(self, source: RowSource, learn: bool, write: bool, early: Any = None) -> Any:
         if learn:
-            self._reserve(source.width)
+            self.reserve(source.width)
         table, seen = writable(self._moments), float(self.n_samples_seen_)
         if source.sparse:
             rows: Any = source.rows(0, source.n)
@@ -280,8 +284,8 @@ class StandardStream(Scaler):
         args = (data, indices, ends, self._moments, float(self.n_samples_seen_), learn, data, NOTHING[0])
         self.n_samples_seen_ = int(_scale_sparse_row()(*args))
 
-    def _reserve(self, width: int) -> None:
-        """Make room for more columns: it doubles, so that few of the names that come one by one cause a copy."""
+    def reserve(self, width: int) -> None:
+        """Make room for so many columns: it doubles, so that few of the names that come one by one cause a copy."""
         if not self._moments.flags.writeable:
             self._moments = self._moments.copy()
         if width > self._moments.shape[1]:
@@ -290,7 +294,7 @@ class StandardStream(Scaler):
             wider = np.zeros((3, columns))
             wider[:, : self._moments.shape[1]] = self._moments
             self._moments = wider
-        self.n_features_in_ = max(self.n_features_in_, width)
+        super().reserve(width)
 
     def remember(self, X: Any, columns: Any = None) -> Any:
         width = self.n_features_in_
@@ -351,7 +355,7 @@ class UnitNorm(Scaler):
 
     def _run(self, source: RowSource, learn: bool, write: bool) -> Any:
         if learn:
-            self.n_features_in_ = max(self.n_features_in_, source.width)
+            self.reserve(source.width)
         if not write:
             return None
         if source.sparse:

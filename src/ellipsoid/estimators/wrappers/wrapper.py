@@ -136,11 +136,10 @@ class Wrapper(MetaLearner):
 
     def _keep(self, learner: Any, companion: Any) -> None:
         # At once: an interrupt must not find the one without the other.
-        learned = {"learner_": learner, self._companion: companion, "n_features_in_": learner.n_features_in_}
-        self.__dict__.update(learned)
+        self.__dict__.update({"learner_": learner, self._companion: companion})
 
     def __getattr__(self, name: str) -> Any:
-        # classes_, coef_, t_, mistakes_, version_space_, ...: what the learner has learned.
+        # classes_, n_features_in_, coef_, t_, mistakes_, version_space_, ...: what the learner has learned.
         if name.endswith("_") and not name.startswith("_") and "learner_" in self.__dict__:
             return getattr(self.__dict__["learner_"], name)
         raise AttributeError(missing(self, name))

@@ -66,26 +66,25 @@ class CopiesTable(Table):
         return W[:, : 2 * self.copies * block].reshape(len(W), self.copies, 2, block)
 
     def reserve(self, scores: int, width: int) -> bool:
-        wider, more = width > self.width, whole_blocks(scores) > whole_blocks(self.functions)
-        if not wider and not more:
-            self.functions = max(self.functions, scores)
-            return False
-        room = len(self.W)
-        if 1 + width > room:
-            # The first reservation is exact; only growth in mid-stream doubles.
-            room = 1 + width if room == 1 else max(1 + width, 2 * room)
-        functions = max(self.functions, scores)
-        W = zeros((room, self._columns_of(functions)))
-        # The blocks of one table may be longer than those of the other: what lies beyond is zero.
-        old = self._blocks(self.W, self.functions)
-        self._blocks(W, functions)[: len(old), :, :, : old.shape[3]] = old
-        W[: len(old), -2:] = self.W[:, -2:]
-        self.W, self.functions = W, functions
-        if wider:
+        before, room, functions = (self.W, self.P), len(self.W), max(self.functions, scores)
+        if width > self.width:
             self.width = width
             self._shape_for(width)
-        self._bind()
-        return True
+        if whole_blocks(functions) > whole_blocks(self.functions) or 1 + width > room:
+            if 1 + width > room:
+                # The first reservation is exact; only growth in mid-stream doubles.
+                room = 1 + width if room == 1 else max(1 + width, 2 * room)
+            W = zeros((room, self._columns_of(functions)))
+            # The blocks of one table may be longer than those of the other: what lies beyond is zero.
+            old = self._blocks(self.W, self.functions)
+            self._blocks(W, functions)[: len(old), :, :, : old.shape[3]] = old
+            W[: len(old), -2:] = self.W[:, -2:]
+            self.W = W
+        self.functions = functions
+        moved = self.W is not before[0] or self.P is not before[1]
+        if moved:
+            self._bind()
+        return moved
 
     def _shape_for(self, width: int) -> None:
         """Give the metric so many features, and the form that fits them."""
