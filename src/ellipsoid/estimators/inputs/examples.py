@@ -19,7 +19,7 @@ from .rows import InvalidInput, checked_csr
 LONGEST_NAME = 14_000
 
 # The usual types of values that are numbers already.
-NUMBERS = frozenset({float, int, bool, np.float64})
+NUMBER_TYPES = frozenset({float, int, bool, np.float64})
 
 
 class Encoded(dict[Any, Any]):
@@ -33,7 +33,7 @@ def encoded(example: dict[Any, Any]) -> dict[Any, Any]:
     {'rain': 0.5, ('sky', 'grey'): 1.0}
     """
     kinds = {*map(type, example.values())}
-    if type(example) is Encoded or kinds <= NUMBERS:
+    if type(example) is Encoded or kinds <= NUMBER_TYPES:
         return example
     if not any(kind is NoneType or issubclass(kind, str) for kind in kinds):
         return example
