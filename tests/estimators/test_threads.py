@@ -66,12 +66,13 @@ def test_no_two_names_get_one_column(model):
             rows = [{f"{own}{i}": 1.0, f"{own}{i + 1}": -1.0, "all": 0.5}]
             model.partial_fit(rows, ["yes"], classes=["no", "yes"])
             model.partial_fit([{f"{own}{i}": -1.0, "all": 1.0}] * 2, ["no", "yes"])
+            model.learn_one({f"{own} alone {i}": 2.0, f"{own}{i}": 1.0}, "yes")
 
     at_once([lambda own=own: learn(own) for own in "abcd"])
-    assert model.t_ == 4 * 36
+    assert model.t_ == 4 * 48
     inner = getattr(model, "learner_", model)
     for each in inner.learners_ if isinstance(inner, Committee) else [inner]:
-        assert sorted(each._core.features.values()) == list(range(4 * 13 + 1))
+        assert sorted(each._core.features.values()) == list(range(4 * 25 + 1))
 
 
 def test_a_call_within_a_call_and_an_error_leave_the_model_free():

@@ -132,7 +132,7 @@ class Learner:
         moved = self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width)
         if moved or self.width != before:
             self.fast = self._predictor = None
-            self.named = None if moved or self.named is None or width > self.named.room else self.named
+            self.named = None if moved or self.named is None else self.named.widened(self)
 
     def name(self, fresh: dict[Any, int] | None) -> None:
         """Add names of new columns; None if features have no names."""

@@ -1,5 +1,6 @@
 """Fast learning and prediction of one example, a dense row or a dict: all arguments of the call are prepared once."""
 
+from copy import copy
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
@@ -128,15 +129,27 @@ class OneNamedRow(_Prepared):
         self.present: _Layout | None = None
         self.in_buffer: dict[Any, Any] | None = None
         self.hits = 0
-        self.room = SPARE_COLUMNS + 2 * len(self.columns)
-        self.data, self.indices = np.zeros(self.room), np.zeros(self.room, dtype=np.int32)
+        room = SPARE_COLUMNS + 2 * len(self.columns)
+        self.data, self.indices = np.zeros(room), np.zeros(room, dtype=np.int32)
         self.ends = np.zeros(2, dtype=np.int32)
         self.places: Any = memoryview(self.data), memoryview(self.indices)  # type: ignore[arg-type]
         self.sort = entry(sort_by_column, self.indices, self.data, 0)
         # Has a name been an integer? Then the types of names must be checked: 1.0 equals 1, and is no name.
         self.integer_names = False
-        # Columns are those of known names, so that it is enough to bound them by the room for more.
-        super().__init__(learner, CSR(self.data, self.indices, self.ends, learner.constant, self.room))
+        super().__init__(learner, CSR(self.data, self.indices, self.ends, learner.constant, learner.width))
+
+    def widened(self, learner: Any) -> "OneNamedRow | None":
+        """This call for rows of more features, for which the arrays of the learner have room; None if it has none.
+
+        A thread that is about to use the call as it was keeps its width: it may also keep arrays that end there.
+        """
+        if learner.width > len(self.data):
+            return None
+        wider, rows = copy(self), CSR(self.data, self.indices, self.ends, learner.constant, learner.width)
+        wider.learn_args = (*self.learn_args[:3], rows, *self.learn_args[4:])
+        wider.decide_args = (*self.decide_args[:2], rows, self.decide_args[3])
+        wider._siblings = {}
+        return wider
 
     def fill(self, example: dict[Any, Any]) -> bool:
         """Put an example into the buffer; False if a name is not known, or a value is not a number."""
