@@ -286,8 +286,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         if isinstance(y, np.ndarray | list | tuple) and not sets:
             raise ValueError(f"y must be one label, got {y!r}")
         refuse_masked(y, "y")
-        X, fresh = self._one_row(x)
-        self._pass(X, [y], None, names=fresh if is_named(x) else None, sample_weight=[weight])
+        self._pass([x] if is_named(x) else self._one_row(x)[0], [y], None, sample_weight=[weight])
         return self
 
     def _learn_row(self, x: Any, y: Any, alone: bool = False) -> bool:

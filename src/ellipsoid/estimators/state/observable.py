@@ -25,9 +25,8 @@ class Observable:
 
     def _learn_one_observed(self, x: Any, y: Any, observer: Observer, weight: float = 1.0) -> None:
         """``learn_one`` that does so."""
-        X, fresh = self._one_row(x)
-        own = None if weight == 1.0 else [weight]
-        self._pass(X, [y], None, watch=observer, names=fresh if is_named(x) else None, sample_weight=own)
+        X, own = [x] if is_named(x) else self._one_row(x)[0], None if weight == 1.0 else [weight]
+        self._pass(X, [y], None, watch=observer, sample_weight=own)
 
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
         """The scores of one example."""

@@ -16,6 +16,7 @@ from ..inputs.rows import flaw_message
 from ..state.learner import NO_LABELS, Learner
 from ..state.new_names import learn_with_new_names
 from ..state.one_row import filled_row
+from ..state.one_thread import one_thread_at_a_time
 from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_probabilities
 from .wrapper import ObservingWrapper, score_matrix
 
@@ -102,7 +103,7 @@ class Calibrated(ObservingWrapper):
             return False
         fast = self._filled(x)
         if fast is None:
-            return learn_with_new_names(self.learner_, x, lambda: self._learn_quickly(x, y))
+            return self._learn_new_names(x, y)
         fast.ledger[CODES, 0] = fast.fast.index[y]
         calibration = self.__dict__["calibration_"]
         calibration.expect(fast.core, fast.scores, fast.ledger[CODES])
@@ -113,6 +114,11 @@ class Calibrated(ObservingWrapper):
             fast.calibrate(*fast.calibrate_args)
         calibration.expected = None
         return reached == 1
+
+    @one_thread_at_a_time
+    def _learn_new_names(self, x: Any, y: Any) -> bool:
+        """The same for a dict with new names."""
+        return learn_with_new_names(self.learner_, x, lambda: self._learn_quickly(x, y))
 
     def _filled(self, x: Any, known_only: bool = False) -> "_WatchedRow | None":
         """The learner's prepared call, with the example in its buffer; None where it has none."""

@@ -176,6 +176,7 @@ class Committee(Observable, MetaLearner):
         if not (weight == 1.0 and self._learn_quickly(x, y, shown)):
             self._learn_example(x, y, weight, shown)
 
+    @one_thread_at_a_time
     def _learn_example(self, x: Any, y: Any, weight: float, shown: Any = None) -> None:
         if isinstance(y, np.ndarray | list | tuple):
             raise ValueError(f"y must be one label, got {y!r}")
@@ -183,6 +184,7 @@ class Committee(Observable, MetaLearner):
         early, own = None if shown is None else self._one_row(shown)[0], None if weight == 1.0 else [weight]
         self._pass(X, [y], None, shown=early, names=names, sample_weight=own)
 
+    @one_thread_at_a_time
     def _learn_quickly(self, x: Any, y: Any, shown: Any = None) -> bool:
         """Learn an example of a known label by the members' own calls for single ones; False if this is not one."""
         council = self.__dict__.get("_core")

@@ -122,6 +122,7 @@ class Scaled(Wrapper):
             scaler.recall(before)
         return learned
 
+    @one_thread_at_a_time
     def _learn_new_names(self, x: Any, y: Any) -> bool:
         """The same for a dict with new names, for which the scaler needs room too."""
         core, scaler = self.learner_._core, self.scaler_
@@ -137,6 +138,7 @@ class Scaled(Wrapper):
             if core.rounds == rounds:
                 without_interrupts(lambda: scaler.recall(before))
 
+    @one_thread_at_a_time
     def _learn_example(self, x: Any, y: Any, weight: float) -> None:
         own = {} if weight == 1.0 else {"weight": weight}
         named, early = is_named(x), self._needs_early_rows

@@ -222,6 +222,7 @@ class ObservingWrapper(Wrapper):
         known = getattr(self, "classes_", np.zeros(0, dtype=object))
         return cast_labels(labels_of_codes(known.tolist(), codes), known.dtype)
 
+    @one_thread_at_a_time
     def _learn_example(self, x: Any, y: Any, weight: float) -> None:
         if isinstance(y, np.ndarray | list | tuple):
             raise ValueError(f"y must be one {self._target}, got {y!r}")
