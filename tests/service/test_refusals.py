@@ -1,8 +1,11 @@
 """Examples that only the learner can refuse: what they cost, and that the journal knows of them."""
 
 import json
+import signal
 import sqlite3
+import sys
 from contextlib import closing
+from http.client import HTTPException
 
 import pytest
 from click.testing import CliRunner
@@ -15,13 +18,22 @@ from ellipsoid.service.messages import NewModel
 from ellipsoid.service.models.learning import StreamLearner
 from ellipsoid.service.problem import CallProblem
 
-from .conftest import examples
+from .conftest import Server, examples, serving
 from .test_store import learn, shapes
 
 pytestmark = pytest.mark.interpreted
 
 # Winnow learns two labels, which no check before it knows.
 THIRD = {"x": [1.0, 1.0, 1.0], "y": "third"}
+
+# A service that is killed when it finds out that an example, which is in the journal, must be refused.
+KILLED = """
+from os import getpid, kill
+from ellipsoid.service.models.learning import StreamLearner
+StreamLearner.learn_or_pass = lambda *_: kill(getpid(), 9)
+from ellipsoid.cli import main
+main()
+"""
 
 
 def refusals_in(store):
@@ -72,6 +84,35 @@ def test_a_refusal_that_the_disk_did_not_take_is_written_later(store, monkeypatc
     store.submit_change(lambda connection: None)  # what was submitted before it is written
     write_snapshot(champion)
     assert (refusals_in(store), [each.t for each in champion.snapshots.all()]) == ([9], [10])
+
+
+def test_a_replay_refuses_what_a_killed_service_had_no_time_to_refuse(tmp_path):
+    """It gives the model that the restarted service has, and lets another learner pass over rows too."""
+    folder, target = tmp_path / "store", tmp_path / "replayed"
+    server = Server(folder, program=["env", "NUMBA_DISABLE_JIT=1", sys.executable, "-c", KILLED]).start()
+    try:
+        assert server.call("PUT", "/v1/models/m", {"learner": "Winnow", "scale": "standard"})[0] == 201
+        assert server.batch("/v1/models/m/learn", examples(300))[0] == 200
+        with pytest.raises((HTTPException, OSError)):  # the connection ends without an answer
+            server.batch("/v1/models/m/learn", [*examples(200, 300), THIRD, *examples(5, 500), THIRD])
+        assert server.wait(30) == -signal.SIGKILL
+    finally:
+        server.close()
+    runner = CliRunner()
+    result = runner.invoke(main, ["replay", str(folder), "m", "--save", str(target)])
+    assert result.exit_code == 0, result.output
+    assert "champion passed over 2 examples, the first because" in result.stderr
+    compared = runner.invoke(main, ["replay", str(folder), "m", "--learner", "Winnow"])
+    assert compared.exit_code == 0, compared.output
+    assert "Note: Winnow passed over 2 examples" in compared.stderr
+    refusing = ["--learner", "MIRA", "--param", "kernel=poly", "--param", "degree=5000", "--param", "coef0=1000"]
+    refused = runner.invoke(main, ["replay", str(folder), "m", *refusing])
+    assert refused.exit_code == 1
+    assert "MIRA can learn none of the examples: the first" in refused.stderr
+    with serving(folder) as server:
+        assert server.call("GET", "/v1/models/m/file") == (200, target.read_bytes())
+    again = runner.invoke(main, ["replay", str(folder), "m"])
+    assert (again.exit_code, again.stderr) == (0, "")
 
 
 def test_a_model_that_refused_all_has_no_past(store):

@@ -63,8 +63,11 @@ def command(store: Path, name: str, until: int | None, lines: str | None, **opti
         replays = {"champion": Replay(past, None)}
         if options["learner"]:
             replays[options["learner"]] = Replay(past, _new_learner(options))
-        for replay in replays.values():
+        for label, replay in replays.items():
             replay.run()
+            if replay.refused:
+                count = f"{len(replay.refused):,} example" + "s" * (len(replay.refused) > 1)
+                click.echo(f"Note: {label} passed over {count}, the first because {replay.refused[0]}", err=True)
     finally:
         past.close()
     wanted = list(replays.values())[-1]

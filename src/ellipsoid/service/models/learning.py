@@ -69,6 +69,14 @@ def without_scaler(model: Any, X: Any) -> tuple[Any, Any]:
     return (model.learner_, model._scaled(X)) if hasattr(model, "scaler_") else (model, X)
 
 
+def copied(model: Any, holder: Any = None) -> Any:
+    """An independent copy of a model, or of the object that holds it."""
+    core = getattr(getattr(model, "learner_", model), "_core", None)
+    # What learning started with is large and never changes: copies share it.
+    shared = {} if core is None else {id(core.started): core.started}
+    return deepcopy(model if holder is None else holder, shared)
+
+
 class StreamLearner:
     """``t`` is the number of the next example of the stream; ``refused`` are the examples that it could not learn."""
 
@@ -119,10 +127,7 @@ class StreamLearner:
     def copy(self) -> StreamLearner:
         """An independent copy."""
         other = copy(self)
-        core = getattr(getattr(self.model, "learner_", self.model), "_core", None)
-        # What learning started with is large and never changes: copies share it.
-        shared = {} if core is None else {id(core.started): core.started}
-        other.model, other.record, other.refused = deepcopy(self.model, shared), copy(self.record), dict(self.refused)
+        other.model, other.record, other.refused = copied(self.model), copy(self.record), dict(self.refused)
         return other
 
     def file(self) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ellipsoid.evaluate.cell import Cell
 from ellipsoid.evaluate.compare import Comparison
@@ -18,7 +18,7 @@ from ..journal.database import blocks_after, first_and_last, model_row, opened
 from ..journal.rows import Rows, as_learned, joined
 from ..messages import NewLearner
 from .learner_thread import LEARNED_ROWS
-from .learning import StreamLearner, labels_model, model_file, new_model
+from .learning import ONE_BY_ONE, REFUSALS, StreamLearner, copied, labels_model, model_file, new_model
 from .record import ERROR_WINDOW
 from .snapshots import Snapshots
 from .stream import decoded_body
@@ -80,7 +80,9 @@ class PastStream:
         return frozenset(row for (row,) in self.connection.execute(query, (self.id, learner)))
 
     def write_lines(self, file: IO[str]) -> int:
-        """The examples that the champion has learned as JSON lines, for ``ellipsoid learn``; returns how many."""
+        """The examples that the champion is not known to refuse as JSON lines, for ``ellipsoid learn``; returns how
+        many. Nothing is learned here, so that what only a restarted service would refuse is among them.
+        """
         count = 0
         for rows in self.rows(self.oldest, self.refused(self.champion_name)):
             xs = rows.x if isinstance(rows.x, list) else rows.x.tolist()
@@ -90,22 +92,31 @@ class PastStream:
 
 
 class Replay:
-    """A learner that learns a past stream: a new one made by ``body``, or the champion, whose body is None."""
+    """A learner that learns a past stream: a new one made by ``body``, or the champion, whose body is None.
+
+    ``refused`` are the reasons why it passed over examples, beside those that the journal knows to be refused: a
+    service that was killed had perhaps not yet tried to learn its last ones.
+    """
 
     def __init__(self, past: PastStream, body: NewLearner | None) -> None:
-        self.past, own = past, body is None
+        self.past, self.own = past, body is None
         self.body = past.champion_body if body is None else body
-        self.model = new_model(self.body) if own else labels_model(self.body)
+        self.without = past.refused(past.champion_name) if self.own else frozenset()
+        self.refused: list[str] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        past = self.past
         self.start, self.rows, self.errors = past.oldest, 0, 0
-        if own and past.oldest > 0:
-            self._restore()
-        self.without = past.refused(past.champion_name) if own else frozenset()
-        known = hasattr(self.model, "n_features_in_")
-        self.recorder = ErrorRecorder(self.model, None, ERROR_WINDOW, None if known else past.body.classes)
+        model = new_model(self.body) if self.own else labels_model(self.body)
+        if self.own and past.oldest > 0:
+            model = self._restored()
+        known = hasattr(model, "n_features_in_")
+        self.recorder = ErrorRecorder(model, None, ERROR_WINDOW, None if known else past.body.classes)
         self.recorder.stops = False
 
-    def _restore(self) -> None:
-        """Begin at the newest snapshot, which holds deleted examples, unless the learner began after them."""
+    def _restored(self) -> Any:
+        """The model of the newest snapshot, which holds deleted examples, unless the learner began after them."""
         past = self.past
         learner = StreamLearner(self.body, past.champion_first, classes=past.body.classes, bits=past.body.bits)
         found = Snapshots(past.store / "snapshots", past.name, past.champion_name).restore(learner, past.until)
@@ -113,25 +124,57 @@ class Replay:
             raise ValueError(
                 f"the examples before {past.oldest:,} are gone, and no snapshot up to example {past.until:,} is left"
             )
-        self.model, self.start = learner.model, learner.t
-        self.rows, self.errors = learner.record.rows, learner.record.errors
+        self.start, self.rows, self.errors = learner.t, learner.record.rows, learner.record.errors
+        return learner.model
 
     def run(self) -> None:
-        """Learn the stream."""
-        for rows in self.past.rows(self.start, self.without):
-            self.recorder.feed(*as_learned(rows, self.past.body.bits))
-        if not hasattr(self.model, "n_features_in_"):
+        """Learn the stream; what is refused is passed over."""
+        if not all(self._learns(rows) for rows in self._pieces()):
+            # How far it came is not known: begin again, now with copies to go back to.
+            self._begin()
+            for rows in self._pieces():
+                self._learn_or_pass(rows)
+        if not hasattr(self.recorder.model, "n_features_in_"):
+            if self.refused:
+                raise ValueError(f"{self.body.learner} can learn none of the examples: the first, {self.refused[0]}")
             raise ValueError(f"the stream of {self.past.name} has no examples up to {self.past.until}")
+
+    def _pieces(self) -> Iterator[Rows]:
+        return self.past.rows(self.start, self.without)
+
+    def _learns(self, rows: Rows) -> bool:
+        """Predict and learn examples; False where one is refused, after which it is not known how many were learned."""
+        try:
+            self.recorder.feed(*as_learned(rows, self.past.body.bits))
+        except REFUSALS as error:
+            self._reason = str(error) or type(error).__name__
+            return False
+        return True
+
+    def _learn_or_pass(self, rows: Rows) -> None:
+        """Learn examples; what is refused is passed over. What is bad is looked for in halves."""
+        before, half = copied(self.recorder.model, self.recorder), len(rows.y) // 2
+        if self._learns(rows):
+            return
+        self.recorder = before
+        if half >= ONE_BY_ONE:
+            self._learn_or_pass(rows.part(0, half))
+            self._learn_or_pass(rows.part(half, len(rows.y)))
+            return
+        for i in range(len(rows.y)):
+            # A call that refuses its only row leaves a model as it was.
+            if not self._learns(rows.part(i, i + 1)):
+                self.refused.append(self._reason)
 
     def file(self) -> bytes:
         """The model file, the same as that of a service that was never stopped."""
         rows, errors = self.rows + self.recorder.rows, self.errors + self.recorder.errors
-        return model_file(self.model, rows, errors, self.past.body.bits)
+        return model_file(self.recorder.model, rows, errors, self.past.body.bits)
 
     def cell(self, label: str) -> Cell:
         """The run as a line of a comparison."""
         run = self.recorder.result()
-        return Cell(label, None, (run,), (), tuple(self.model.certificates()), (), run.seconds)
+        return Cell(label, None, (run,), (), tuple(self.recorder.model.certificates()), (), run.seconds)
 
 
 def comparison(replays: dict[str, Replay]) -> Comparison:
