@@ -95,6 +95,14 @@ def test_a_label_may_stand_elsewhere(stream, tmp_path):
     assert np.array_equal(np.concatenate([chunk.y for chunk in chunks]), np.tile(stream[1], 2))
 
 
+def test_the_label_is_the_column_that_is_named(stream, tmp_path):
+    last, first = (_write(tmp_path / f"{columns}.csv", columns, *stream) for columns in ("abcdy", "yabcd"))
+    expected = distributed.fit(MIRA(), last, client="here", validate=last)
+    found = distributed.fit(MIRA(), first, client="here", validate=first, label="y")
+    assert (digest(found), found.history_) == (digest(expected), expected.history_)
+    assert np.array_equal(distributed.predict(found, first, client="here", label="y"), expected.predict(stream[0]))
+
+
 def test_a_table_without_labels_is_predicted_with_no_label(stream, tmp_path):
     X, y = stream
     model = distributed.fit(MIRA(), _write(tmp_path / "rows.csv", "abcdy", X, y), rounds=1, client="here")

@@ -47,7 +47,7 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     Parameters
     ----------
     learner : an online learner, which is cloned. With `Scaled` all rows are scaled by the moments of all the data
-    data : files that all workers can read; a pair ``(X, y)`` of Dask arrays; a Dask data frame, with ``label``
+    data : files that all workers can read; a pair ``(X, y)`` of Dask arrays; a Dask data frame
     client : a Dask client, or the address of a scheduler; None: the current client, else ``workers`` processes of this
         machine; "here": this process alone
     shards : how many parts are learned separately, at most one for each block; two to four per worker are reasonable
@@ -55,6 +55,7 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     merge : "auto", or "dual" for one dual solution over all rows, with its gap (OnlineSVM, QuasiAdditive)
     weights : {"uniform", "mistakes", "updates"}
     block_bytes : size of a block of text
+    label : the column of the labels, which a data frame needs; of a file's table by default the last
     classes, n_features : the labels in their order, and the width; a first pass over the data finds what is not given
     scale : {None, "standard", "unit"}
     checkpoint : a file that is written after every round

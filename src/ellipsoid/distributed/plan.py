@@ -55,7 +55,7 @@ def is_collection(data: Any) -> bool:
 def make_plan(
     data: Any, block_bytes: int, options: dict[str, Any], label: Any = None, learned: list[str] | None = None
 ) -> Plan:
-    """The plan for files, for a pair ``(X, y)`` of Dask arrays, or for a Dask data frame with the ``label`` column.
+    """The plan for files, for a pair ``(X, y)`` of Dask arrays, or for a Dask data frame; with the ``label`` column.
 
     ``learned`` are the columns that a model knows its features by: tables that have others are refused.
     """
@@ -71,6 +71,8 @@ def make_plan(
         return _collection(data, label)
     if not isinstance(data, Sequence) or not all(isinstance(name, str | os.PathLike) for name in data):
         raise TypeError("data must be names of files, a pair (X, y) of Dask arrays, or a Dask data frame with label=")
+    if label is not None:
+        options = {**options, "label": label}
     return _files([os.path.abspath(os.fspath(name)) for name in data], block_bytes, dict(options), learned)
 
 

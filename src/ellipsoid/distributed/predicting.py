@@ -32,10 +32,10 @@ def predict(
 ) -> Any:
     """The predicted labels of the rows of files, in their order; for a Dask array, a Dask array of them.
 
-    ``data`` may also be a Dask data frame, of which all columns but ``label`` (if given) are features. ``options`` are
-    those of `open_stream`. How the files of `fit` were read (``stream_``) also holds for these: the number of features
-    is the model's, columns in another order are refused, features are counted from the same number, and hashed to as
-    many bits.
+    ``data`` may also be a Dask data frame, of which all columns but ``label`` (if given) are features; in the table of
+    a file the label is the last column by default. ``options`` are those of `open_stream`. How the files of `fit` were
+    read (``stream_``) also holds for these: the number of features is the model's, columns in another order are
+    refused, features are counted from the same number, and hashed to as many bits.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def predict(
             plan = Plan([Partition(i, part) for i, part in enumerate(rows.to_delayed())], BlockReading(), "", None)
         else:
             settled = options if is_collection(data) else _stream_options_of_model(options, kept, model)
-            plan = make_plan(data, block_bytes, settled, learned=kept.get("columns"))
+            plan = make_plan(data, block_bytes, settled, label, learned=kept.get("columns"))
         reading = plan.reading
         if plan.format == "svmlight" and reading.options.get("bits") is None:
             known = {"n_features": model.n_features_in_, "extra": "drop", **reading.options}
