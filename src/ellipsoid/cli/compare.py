@@ -56,11 +56,15 @@ def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
     from ellipsoid.report.plots import need_matplotlib, write_png
     from ellipsoid.report.table import table
     from ellipsoid.streams.atomic import atomic_write
+    from ellipsoid.streams.labels import refuse_fractions
     from ellipsoid.streams.opening import open_stream
 
     need_matplotlib()
-    source = open_stream(data, **stream_options(options)).in_memory()
-    models = _models(options["models"], source.arrays()[1])
+    stream = open_stream(data, **stream_options(options))
+    source = stream.in_memory()
+    y = source.arrays()[1]
+    refuse_fractions(y, stream.name, stream.label_column)
+    models = _models(options["models"], y)
     set_device_of_kernels(models, options["device"])
     protocol = Protocol(
         passes=options["passes"],

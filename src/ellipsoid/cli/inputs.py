@@ -22,11 +22,13 @@ class Inputs:
 
     ``learned`` are the names of the columns that the model has learned, None while no table with names was read. What
     the first stream shows of the kind of its features and labels is assumed of the others too: they may be parts of the
-    same data that do not show it.
+    same data that do not show it. With ``of_classes`` labels that no classifier can learn are refused.
     """
 
-    def __init__(self, names: tuple[str, ...], learned: list[str] | None = None, **options: Any) -> None:
-        self.names, self.learned, self.options = names, learned, options
+    def __init__(
+        self, names: tuple[str, ...], learned: list[str] | None = None, *, of_classes: bool = False, **options: Any
+    ) -> None:
+        self.names, self.learned, self.of_classes, self.options = names, learned, of_classes, options
         self.reader: Any = None
         self.descriptions: list[str] = []
         self._bytes_before = 0
@@ -61,6 +63,7 @@ class Inputs:
             raise first
 
     def _rows_of(self, name: str) -> Iterator[tuple[Any, Any, Any]]:
+        from ellipsoid.streams.labels import refuse_fractions
         from ellipsoid.streams.opening import open_stream
 
         self.reader = open_stream(name, **self.options)
@@ -69,6 +72,8 @@ class Inputs:
         for chunk in self.reader:
             if chunk.offset == 0:
                 self._check_first(chunk.y)
+            if self.of_classes:
+                refuse_fractions(chunk.y, self.reader.name, self.reader.label_column, chunk.offset)
             yield chunk.X, chunk.y, chunk.weights
 
     def _check_first(self, y: Any) -> None:

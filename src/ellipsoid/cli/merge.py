@@ -48,7 +48,7 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
         columns = None if position is None else position.columns
         how = {} if position is None else {option: getattr(position, option) for option in KEPT}
         for name, each in [*zip(models, (model for model, _ in opened), strict=True), ("merged", model)]:
-            inputs = Inputs((validate,), columns, n_features=each.n_features_in_, extra="drop", **how)
+            inputs = Inputs((validate,), columns, of_classes=True, n_features=each.n_features_in_, extra="drop", **how)
             wrong, count = error_on(each, inputs)
             lines.append((f"error of {name}", f"{100 * wrong / max(1, count):.2f} % (of {count:,} rows)"))
     lines.append(("saved in", target))

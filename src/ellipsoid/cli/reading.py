@@ -101,6 +101,7 @@ OPTION_FOR_ARGUMENT = {
     "to use by columns": "to use by --columns",
     "in that order by columns": "in that order by --columns",
     "leave dicts='keep' out": "leave --keep-names out",
+    "of the labels by label, or learn numbers": "of the labels by --label, or learn numbers",
     "of the labels by label, or give labelled=False": "of the labels by --label",
     "of the labels by label, or give --no-label": "of the labels by --label, or give --no-label",
     "; give labelled=False where none has one": "",
@@ -159,6 +160,8 @@ def _with_options_in_errors(command: Callable[..., Any]) -> Callable[..., Any]:
             sentence = str(error)
             if "no_label" in options:
                 sentence = sentence.replace("give labelled=False", "give --no-label")
+            if "task" in options:
+                sentence = sentence.replace("learn numbers with a regressor", "learn numbers with --task regression")
             for argument, option in OPTION_FOR_ARGUMENT.items():
                 sentence = sentence.replace(argument, option)
             raise (ValueError if isinstance(error, ValueError) else MemoryError)(sentence) from error

@@ -18,6 +18,8 @@ class LearningRun:
     def __init__(
         self, model: Any, options: dict[str, Any], position: Any, every: tuple[int | None, float | None]
     ) -> None:
+        from sklearn.base import is_regressor
+
         from ellipsoid.streams.labels import word_labels
 
         self.model, self.options, self.position, self.every = model, options, position, every
@@ -28,7 +30,8 @@ class LearningRun:
         growing = not hasattr(model, "n_features_in_") or parameter_of(model, "grow_features")
         width = {} if growing else {"n_features": model.n_features_in_}
         how = {**stream_options_of_model(options, model, position), "word_labels": word_labels(model)}
-        self.inputs = Inputs(options["data"], position.columns, **how, **width)
+        of_classes = not is_regressor(model)
+        self.inputs = Inputs(options["data"], position.columns, of_classes=of_classes, **how, **width)
 
     def learn(self) -> None:
         """Learn what is left of all passes."""

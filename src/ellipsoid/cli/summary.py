@@ -123,7 +123,9 @@ def show_summary(run: Any, options: dict[str, Any]) -> None:
         held_out["test"] = [run.dataset.test]
     if options["validate"]:
         how = {**run.inputs.options, "n_features": model.n_features_in_, "extra": "drop", "word_labels": None}
-        held_out["validation"] = Inputs((options["validate"],), run.inputs.learned, **how)
+        held_out["validation"] = Inputs(
+            (options["validate"],), run.inputs.learned, of_classes=run.inputs.of_classes, **how
+        )
     for kind, chunks in held_out.items():
         if regression:
             lines.append((f"{kind} error", _mean_absolute_error(model, chunks)))

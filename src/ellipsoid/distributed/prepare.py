@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from ellipsoid.streams.stream import Chunk
 
@@ -64,7 +65,7 @@ def _read_survey(run: Any, classes: Any, n_features: int | None, svmlight: bool,
     run.progress.line(f"first pass over {len(plan.blocks)} blocks, to find labels and features")
     groups = plan.deal(min(len(plan.blocks), 64))
     # Names of tasks must be unique, since other drivers may use the same scheduler.
-    tasks = [(blocks, looking, standard) for blocks in groups]
+    tasks = [(blocks, looking, standard, not is_regressor(run.learner)) for blocks in groups]
     surveyed = run_tasks(run.engine, survey_blocks, tasks, f"survey-{uuid4().hex[:8]}")
     run.engine.forget()
     total = surveyed[0]

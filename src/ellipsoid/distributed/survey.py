@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.streams.labels import refuse_fractions
 
 from .blocks import BlockReading, rows_that_count
 
@@ -34,12 +35,16 @@ class Surveyed(NamedTuple):
     moments: Floats | None
 
 
-def survey_blocks(blocks: list[Any], reading: BlockReading, moments: bool) -> Surveyed:
-    """Survey some blocks."""
+def survey_blocks(blocks: list[Any], reading: BlockReading, moments: bool, of_classes: bool = False) -> Surveyed:
+    """Survey some blocks; with ``of_classes`` numbers that are no labels are refused."""
+    asked, format = reading.options.get("label") or reading.label, reading.options.get("format")
+    column = f"column {asked!r}" if asked else "the last column" if format in ("csv", "parquet", "arrow") else None
     found = Surveyed(0, [], 0, False, None)
     for block in blocks:
         for chunk in rows_that_count(block, reading):
             X, y = chunk.X, chunk.y
+            if of_classes:
+                refuse_fractions(y, str(block), column, None)
             count = len(X) if hasattr(X, "columns") else X.shape[0]
             zero = bool(sparse.issparse(X) and X.nnz and (X.indices == 0).any())
             labels = [] if y is None else np.unique(y).tolist()

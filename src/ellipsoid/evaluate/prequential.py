@@ -17,6 +17,7 @@ from sklearn.base import is_regressor
 from ellipsoid.estimators.inputs.frames import refuse_other_columns
 from ellipsoid.estimators.inputs.weights import weights_of
 from ellipsoid.streams.label_kinds import label_array
+from ellipsoid.streams.labels import refuse_fractions
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.stream import Stream
 
@@ -113,6 +114,8 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
                 raise ValueError(
                     f"sample_weight has {len(given)} weights, but {stream.name} has more rows; give one weight per row"
                 )
+        if not numbers and stream.label_column is not None:
+            refuse_fractions(y, stream.name, stream.label_column, chunk.offset)
         recorder.feed(X, y if numbers else label_array(y), weight)
         row += len(y)
         if progress is not None:

@@ -20,6 +20,7 @@ class Format:
     classes: Any = None
     header: list[str] | None = None
     columns: list[str] | None = None
+    label_column: str | None = None
     kinds: dict[str, str | None] | None = None
     zero_based: bool | None = None
     bits: int | None = None

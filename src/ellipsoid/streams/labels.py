@@ -74,6 +74,29 @@ def label_word(word: str) -> str:
     return refuse_nul(word)
 
 
+def refuse_fractions(y: Any, name: str, column: str | None, row: int | None = 0) -> None:
+    """Raise ``ValueError`` where a number is no label of a class: a column of labels was perhaps not named.
+
+    ``name`` is the stream's, ``column`` its column of labels in words, ``row`` the number of the first of these rows;
+    None where the format has no columns, and where rows are not counted.
+
+    >>> refuse_fractions(np.array([1.0, 0.5]), "prices.csv", "the last column, 'price',", 7)
+    Traceback (most recent call last):
+    ValueError: prices.csv, row 8: the last column, 'price', holds 0.5, and a label is a word or a whole number ...
+    """
+    if y is None or y.ndim != 1 or y.dtype.kind != "f":
+        return
+    wrong = ~((y == np.floor(y)) & (np.abs(y) < WHOLE))
+    if wrong.any():
+        first = int(wrong.argmax())
+        where = name if row is None else f"{name}, row {row + first}"
+        advice = "" if column is None else "name the column of the labels by label, or "
+        raise ValueError(
+            f"{where}: {column or 'the label'} {'is' if column is None else 'holds'} {y[first].item()!r}, and a label "
+            f"is a word or a whole number below 2^53: {advice}learn numbers with a regressor"
+        )
+
+
 def label_values(y: Any) -> Any:
     """Labels as an array that keeps their types: NumPy would turn 1 beside "x" into "1", integers beside floats into
     floats.

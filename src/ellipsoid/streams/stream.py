@@ -113,6 +113,11 @@ class Stream:
         return self._format.columns
 
     @property
+    def label_column(self) -> str | None:
+        """A table's column of labels in words; None while it is unknown, and for other formats."""
+        return self._format.label_column
+
+    @property
     def kinds(self) -> dict[str, str | None] | None:
         """What each of a table's columns of features holds, as in `Options`, None for a column without a value so far;
         None while it is unknown, and for other formats.

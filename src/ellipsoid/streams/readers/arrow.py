@@ -109,6 +109,8 @@ class ArrowTable(Format):
         if unknown:
             raise ValueError(f"{self.origin.name} has no column {unknown[0]!r}; it has {', '.join(names)}")
         label = options.label or (names[-1] if options.labelled else None)
+        if label is not None:
+            self.label_column = f"column {label!r}" if options.label else f"the last column, {label!r},"
         options.refuse_labels_as_weights(self.origin.name, label is not None and options.weights == label)
         self.columns, self._words = [], []
         for name in options.columns or names:

@@ -145,6 +145,8 @@ class Csv(ScannedText):
         kinds = [(options.kinds or {}).get(key) or _KINDS[found[j]] for j, key in enumerate(keys)]
         is_text = np.array([kind == OF_WORDS for kind in kinds])
         if options.labelled:
+            own = f"column {label + 1}" if names is None else repr(names[label])
+            self.label_column = f"column {own}" if options.label is not None else f"the last column, {own},"
             # As a label, an infinity is a word.
             asked = options.word_labels
             is_text[label] = is_text[label] or found[label] == scan.INFINITE if asked is None else asked
