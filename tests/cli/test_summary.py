@@ -35,6 +35,25 @@ def test_labels_that_a_selective_learner_asked_for(flipped, tmp_path):
     assert "labels asked for" in run("inspect", target).stdout
 
 
+def test_labels_that_models_asked_for_together(flipped, tmp_path):
+    """`merge` and a run over shards say it of all their rows."""
+    selective = ("--model", "AROW", "--param", "selective=true", "--classes", "no,yes")
+    lines = flipped.read_text().splitlines(keepends=True)
+    targets = [tmp_path / f"{i}.model" for i in range(2)]
+    for i, target in enumerate(targets):
+        (tmp_path / f"{i}.csv").write_text("".join(lines[i::2]))
+        run("learn", tmp_path / f"{i}.csv", *selective, "--save", target)
+    merged = run("merge", *targets, "--save", tmp_path / "m").stdout
+    shards = run("learn", tmp_path / "0.csv", tmp_path / "1.csv", *selective, "--workers", 1).stdout
+    asked = sum(load(target).asked_ for target in targets)
+    for report in (merged, shards):
+        line = next(shown.split() for shown in report.splitlines() if shown.startswith("labels"))
+        assert (line[:3], line[4:]) == (["labels", "asked", "for"], ["of", "300"])
+        assert int(line[3]) == asked
+    space = run("learn", flipped, *VERSION_SPACE, "--param", "selective=true", "--workers", 1).stdout
+    assert "asked" not in space  # the rows that cut are replayed, and no others
+
+
 def test_no_such_line_where_every_label_is_used(flipped, tmp_path):
     for model in ("AROW", "Perceptron"):
         report = run("learn", flipped, "--model", model, "--save", tmp_path / "m").stdout
@@ -52,6 +71,18 @@ def test_rows_that_prove_an_empty_version_space_are_named(flipped, tmp_path):
     said = f"has the margin 0.1 on the row of round {proof} and the {before} updates before it."
     for text in (report, run("inspect", target).stdout):
         assert text.split("Proof: no classifier of norm 1 ")[1].split("\n")[0] == said
+
+
+def test_a_proof_of_shards_is_named_and_kept_by_merge(flipped, tmp_path):
+    """What the rows of one shard leave, those of another contradict."""
+    other = tmp_path / "other.csv"
+    other.write_text(flipped.read_text().replace("no", "ja").replace("yes", "no").replace("ja", "yes"))
+    target = tmp_path / "m"
+    report = run("learn", flipped, other, *VERSION_SPACE, "--workers", 1, "--save", target).stdout
+    again = run("merge", target, "--save", tmp_path / "same").stdout
+    proof = load(target).infeasible_round_
+    for text in (report, run("inspect", target).stdout, again):
+        assert f"Proof: no classifier of norm 1 has the margin 0.1 on the row of round {proof} and the" in text
 
 
 @pytest.mark.parametrize("options", [("on_infeasible=restart",), ("drift=0.0001",)])

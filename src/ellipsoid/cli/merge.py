@@ -9,7 +9,7 @@ import click
 from .inputs import Inputs
 from .reading import NewFile, refuse_overwriting
 from .startup import import_libraries
-from .summary import error_on
+from .summary import error_on, labels_asked, show_proof
 from .terminal import show_certificates, show_table
 
 
@@ -43,7 +43,7 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     except ValueError as error:
         raise ValueError(str(error).replace("with classes= at the first call", "with --classes")) from error
     save(model, target, stream=None if position is None else position.record())
-    lines = [("learner", repr(model)), ("models", f"{len(models)}, of {model.t_:,} rows in all")]
+    lines = [("learner", repr(model)), ("models", f"{len(models)}, of {model.t_:,} rows in all"), *labels_asked(model)]
     if validate:
         columns = None if position is None else position.columns
         how = {} if position is None else {option: getattr(position, option) for option in KEPT}
@@ -54,6 +54,7 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     lines.append(("saved in", target))
     show_table(("", ""), lines, words=(0, 1))
     show_certificates(model)
+    show_proof(model)
 
 
 def joined_position(names: tuple[str, ...], records: list[Any]) -> Any:

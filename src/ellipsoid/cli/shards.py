@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from .reading import NewFile, stream_options
+from .summary import labels_asked, show_proof
 from .terminal import show_certificates, show_table
 
 # The defaults of options that a run over shards does not take.
@@ -56,7 +57,9 @@ def refuse_changed(options: dict[str, Any], defaults: dict[str, Any], why: str) 
 def learn_shards(options: dict[str, Any], chosen: Any) -> None:
     """Learn DATA in shards by the chosen learner, save the model, and show it."""
     from ellipsoid import distributed
+    from ellipsoid.certificates.mixed import REPLAY
     from ellipsoid.distributed.engines.engine import LostWorkers, NoWorkers
+    from ellipsoid.distributed.initial_model import merge_kind
     from ellipsoid.estimators.files.saving import save
     from ellipsoid.streams.sets.datasets import plain_labels
 
@@ -85,6 +88,8 @@ def learn_shards(options: dict[str, Any], chosen: Any) -> None:
         ("rows", f"{inner.t_:,} learned"),
         ("mistakes", f"{inner.mistakes_:,}, of the hypotheses of all shards"), ("updates", f"{inner.updates_:,}"),
     ]  # fmt: skip
+    if merge_kind(inner, options["way"]) != REPLAY:  # of a replay only the rows that cut are known, all asked for
+        lines += labels_asked(model)
     errors = [each["error"] for each in model.history_ if each["error"] is not None]
     if errors:
         lines.append(("validation error", ", ".join(f"{100 * error:.2f} %" for error in errors) + " after each round"))
@@ -92,3 +97,4 @@ def learn_shards(options: dict[str, Any], chosen: Any) -> None:
         lines.append(("saved in", options["target"]))
     show_table(("", ""), lines, words=(0, 1))
     show_certificates(inner)
+    show_proof(model)
