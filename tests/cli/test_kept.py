@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ellipsoid import load
+from ellipsoid import distributed, load
 from ellipsoid.cli import main
 from ellipsoid.estimators.files import container
 
@@ -176,3 +176,30 @@ def test_a_stream_record_that_makes_no_sense_is_refused(svm):
             "record of its stream cannot be read"
             in run("learn", svm / "first.svm", "--resume", svm / "m", code=1).stderr
         )
+
+
+def test_what_becomes_of_empty_cells_stays_with_the_model(tmp_path):
+    """Rows that were learned are predicted, also by a model that was merged, loaded and saved, or learned in shards."""
+    table, model, other = tmp_path / "t.csv", tmp_path / "m", tmp_path / "other"
+    table.write_text("a,b,y\n1,,u\n,2,v\n3,,u\n,4,v\n")
+    full = tmp_path / "full.csv"
+    full.write_text("a,b,y\n1,0,u\n0,2,v\n3,0,u\n0,4,v\n")
+    told = ("--model", "MIRA", "--missing", "zero", "--classes", "u,v")
+    run("learn", table, *told, "--save", model)
+    expected = run("predict", model, full).stdout
+    assert expected.split() == ["u", "v", "u", "v"]
+    run("learn", table, *told, "--workers", 1, "--save", other)
+    run("merge", other, model, "--save", tmp_path / "both", "--validate", table)
+    run("learn", table, "--resume", model, "--save", tmp_path / "on")
+    load(model).save(tmp_path / "again")
+    for name in (model, other, tmp_path / "both", tmp_path / "on", tmp_path / "again"):
+        assert run("predict", name, table).stdout == expected
+        assert "give --missing zero" in run("predict", name, table, "--missing", "error", code=1).stderr
+    assert distributed.predict(load(other), str(table), client="here").tolist() == expected.split()
+    run("learn", full, "--model", "MIRA", "--save", model)
+    assert "missing" not in stream_of(model), "files of models that know nothing of it stay as they were"
+    assert "give --missing zero" in run("predict", model, table, code=1).stderr
+    header = container.read(other)
+    forged = {**header.header, "stream": {**header.header["stream"], "missing": "guess"}}
+    container.write(other, forged, header.arrays)
+    assert "is not a sound model" in run("predict", other, table, code=1).stderr

@@ -222,7 +222,7 @@ def _position(options: dict[str, Any], record: Any) -> Any:
     if record is None:
         return start
     kept = Position.read(record)
-    for name in ("columns", *KEPT):
+    for name in ("columns", "missing", *KEPT):
         setattr(start, name, getattr(kept, name))
     continues = options["save_every"] or not kept.complete
     if continues and kept.order is not None and kept.same_run(start) and kept.has_grown(start):

@@ -31,7 +31,6 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     import_libraries()
     from ellipsoid.estimators.files.saving import save
     from ellipsoid.estimators.loading import open_model
-    from ellipsoid.evaluate.position import KEPT
     from ellipsoid.merging import merge
     from ellipsoid.streams.atomic import check_folder
 
@@ -46,7 +45,7 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     lines = [("learner", repr(model)), ("models", f"{len(models)}, of {model.t_:,} rows in all"), *labels_asked(model)]
     if validate:
         columns = None if position is None else position.columns
-        how = {} if position is None else {option: getattr(position, option) for option in KEPT}
+        how = {} if position is None else position.options()
         for name, each in [*zip(models, (model for model, _ in opened), strict=True), ("merged", model)]:
             inputs = Inputs((validate,), columns, of_classes=True, n_features=each.n_features_in_, extra="drop", **how)
             wrong, count = error_on(each, inputs)
@@ -77,5 +76,6 @@ def joined_position(names: tuple[str, ...], records: list[Any]) -> Any:
     for each in found:
         joined.inputs += each.inputs
         joined.heads += each.heads
+        joined.missing = joined.missing or each.missing
         joined.rows, joined.errors = joined.rows + each.rows, joined.errors + each.errors
     return joined

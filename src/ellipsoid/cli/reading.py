@@ -139,8 +139,8 @@ def array_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--header/--no-header", default=None,
                          help="Whether CSV text begins with a line of names [default: detected]."),
             click.option("--bits", type=click.IntRange(1, 30), help="Hash feature names to 2^BITS columns."),
-            click.option("--missing", type=click.Choice(["error", "zero"]), default="error",
-                         help="What to do with empty cells."),
+            click.option("--missing", type=click.Choice(["error", "zero"]),
+                         help="What to do with empty cells [default: error; with a saved model, as it learned]."),
             click.option("--first-feature", type=click.Choice(["0", "1"]),
                          help="Number of the first feature in svmlight text [default: detected]."),
         )
@@ -189,8 +189,6 @@ def stream_options_of_model(options: dict[str, Any], model: Any, kept: Any) -> d
     """The same; what the options leave open is as in the streams that the model learned, which ``kept``, the `Position`
     in its file, remembers.
     """
-    from ellipsoid.evaluate.position import KEPT
-
     # A model that knows its features by names needs the names of these rows too.
     core = getattr(getattr(model, "learner_", model), "_core", None)
     keep_names = options["keep_names"] or getattr(core, "features", None) is not None
@@ -200,4 +198,4 @@ def stream_options_of_model(options: dict[str, Any], model: Any, kept: Any) -> d
         raise click.UsageError(f"--bits {bits} contradicts the model, whose features are hashed to {kept.bits} bits.")
     if bits is not None and kept.bits is None and kept.zero_based is not None:
         raise click.UsageError(f"--bits {bits} contradicts the model, whose features are not hashed.")
-    return {**{option: getattr(kept, option) for option in KEPT}, **given}
+    return {**kept.options(), **given}

@@ -150,4 +150,5 @@ class LearningRun:
             self.position.complete, self.position.columns = final, self.inputs.learned
             for option in KEPT:
                 setattr(self.position, option, self.inputs.options[option])
+            self.position.missing = "zero" if self.inputs.options.get("missing") == "zero" else None
             save(self.model, self.options["target"], stream=self.position.record())

@@ -63,6 +63,7 @@ def position_of(names: list[str] | None, reading: Any, columns: Any) -> Position
     position.columns = columns
     for what in KEPT:
         setattr(position, what, reading.options.get(what))
+    position.missing = "zero" if reading.options.get("missing") == "zero" else None
     return position
 
 

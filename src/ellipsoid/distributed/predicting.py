@@ -84,5 +84,5 @@ def _stream_options_of_model(options: dict[str, Any], kept: dict[str, Any], mode
         raise ValueError(f"bits={bits} contradicts the model, whose features are not hashed: leave bits out")
     core = getattr(getattr(model, "learner_", model), "_core", None)
     names = {"dicts": "keep"} if getattr(core, "features", None) is not None else {}
-    known = {name: kept[name] for name in KEPT if kept.get(name) is not None}
+    known = {name: kept[name] for name in ("missing", *KEPT) if kept.get(name) is not None}
     return {"labelled": True, "word_labels": word_labels(model), **names, **known, **options}

@@ -28,7 +28,8 @@ class Position:
 
     ``order`` is the seed of a shuffled run; ``errors`` counts the rows whose label was not the one predicted;
     ``weightless`` counts the rows of weight 0, which are no errors; ``columns`` are the names of a table's columns of
-    numbers, in the order of the model's features; ``zero_based``, ``bits`` and ``kinds`` are those of the stream.
+    numbers, in the order of the model's features; ``zero_based``, ``bits`` and ``kinds`` are those of the stream;
+    ``missing`` is "zero" where empty cells were read so, None where they were errors.
     """
 
     inputs: list[str]
@@ -45,6 +46,7 @@ class Position:
     bits: int | None = None
     kinds: dict[str, str | None] | None = None
     weightless: int = 0
+    missing: str | None = None
 
     @classmethod
     def start(cls, inputs: Sequence[str], epochs: int, order: int | None) -> Position:
@@ -54,7 +56,7 @@ class Position:
     @classmethod
     def read(cls, record: Any) -> Position:
         """The position that a model file holds."""
-        known, of_features = {field.name for field in fields(cls)}, {"columns", *KEPT}
+        known, of_features = {field.name for field in fields(cls)}, {"columns", "missing", *KEPT}
         if isinstance(record, dict) and record and {*record} <= of_features:
             record = {"inputs": [], "heads": [], "complete": True, **record}  # no run
         elif not isinstance(record, dict) or {*record, *of_features, "weightless"} != known:
@@ -70,6 +72,7 @@ class Position:
             and all(isinstance(number, int) and number >= 0 for number in (*numbers, bits))
             and isinstance(position.complete, bool)
             and isinstance(position.zero_based, bool | None)
+            and position.missing in (None, "zero")
             and isinstance(position.kinds, dict | None)
             and all(kind in (None, *CELL_KINDS) for kind in (position.kinds or {}).values())
         )
@@ -79,8 +82,13 @@ class Position:
 
     def record(self) -> dict[str, Any]:
         """What a model file holds of it."""
-        record = asdict(self)
-        return record if self.weightless else {key: record[key] for key in record if key != "weightless"}
+        left_out = [name for name in ("weightless", "missing") if not getattr(self, name)]
+        return {key: value for key, value in asdict(self).items() if key not in left_out}
+
+    def options(self) -> dict[str, Any]:
+        """How streams are to be read that are like those of the run, as keyword arguments of ``open_stream``."""
+        missing = {} if self.missing is None else {"missing": self.missing}
+        return {**{option: getattr(self, option) for option in KEPT}, **missing}
 
     @property
     def error(self) -> float:

@@ -37,7 +37,7 @@ from .parameters import next_start, params_as_json
 from .soundness import check_finite_values
 
 # The entries of ``stream`` that describe features: the next file must be read in the same way.
-FEATURES = {"columns": list, "zero_based": bool, "bits": int, "kinds": dict}
+FEATURES = {"columns": list, "zero_based": bool, "bits": int, "kinds": dict, "missing": str}
 
 
 class UnwritableModel(ValueError):
@@ -173,7 +173,8 @@ def features_of_stream(record: Any) -> dict[str, Any] | None:
     kept = {name: record[name] for name in FEATURES if record is not None and record.get(name) is not None}
     good = all(type(value) is FEATURES[name] for name, value in kept.items())
     good = good and all(isinstance(name, str) for name in (*kept.get("columns", ()), *kept.get("kinds", ())))
-    if not good or not {*kept.get("kinds", {}).values()} <= {None, *CELL_KINDS}:
+    good = good and {*kept.get("kinds", {}).values()} <= {None, *CELL_KINDS} and kept.get("missing") in (None, "zero")
+    if not good:
         raise ValueError(f"its record of its stream cannot be read: {kept!r}")
     return kept or None
 
