@@ -58,10 +58,12 @@ def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
     from ellipsoid.streams.atomic import atomic_write
     from ellipsoid.streams.labels import refuse_fractions
     from ellipsoid.streams.opening import open_stream
+    from ellipsoid.streams.several_files import refuse_other_kinds
 
     need_matplotlib()
     stream = open_stream(data, **stream_options(options))
     source = stream.in_memory()
+    refuse_other_kinds(stream, options["kinds"])
     y = source.arrays()[1]
     refuse_fractions(y, stream.name, stream.label_column)
     models = _models(options["models"], y)

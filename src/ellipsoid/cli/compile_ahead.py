@@ -150,7 +150,9 @@ def _shape_of_file(path: str, options: dict[str, Any]) -> tuple[bool, int, int]:
         return shape_of(file.read(HEAD_BYTES).decode("utf-8", "replace"), **options)
 
 
-def shape_of(head: str, format: str | None = None, label: str | None = None, **_: object) -> tuple[bool, int, int]:
+def shape_of(
+    head: str, format: str | None = None, label: str | None = None, kinds: dict[str, str] | None = None, **_: object
+) -> tuple[bool, int, int]:
     """Guess whether rows are sparse, their number of features, and the number of classes: 2, or 3 for all above.
 
     >>> shape_of("x,z,label\\n0.5,1,a\\n2,0,b\\n2,1,c\\n")
@@ -171,6 +173,7 @@ def shape_of(head: str, format: str | None = None, label: str | None = None, **_
     column = rows[0].index(label) if label in rows[0] else -1
     labels = {row[column] for row in rows[1:]}
     words = any(not _number(cell) for place, cell in enumerate(rows[-1]) if place != column % len(rows[-1]))
+    words |= "words" in (kinds or {}).values()
     return words, len(rows[-1]) - 1, 2 if len(labels) < 3 else 3
 
 

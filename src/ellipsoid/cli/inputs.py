@@ -22,13 +22,21 @@ class Inputs:
 
     ``learned`` are the names of the columns that the model has learned, None while no table with names was read. What
     the first stream shows of the kind of its features and labels is assumed of the others too: they may be parts of the
-    same data that do not show it. With ``of_classes`` labels that no classifier can learn are refused.
+    same data that do not show it. With ``of_classes`` labels that no classifier can learn are refused. ``asked`` are
+    the kinds of some columns, which the user has named.
     """
 
     def __init__(
-        self, names: tuple[str, ...], learned: list[str] | None = None, *, of_classes: bool = False, **options: Any
+        self,
+        names: tuple[str, ...],
+        learned: list[str] | None = None,
+        *,
+        of_classes: bool = False,
+        asked: dict[str, str] | None = None,
+        **options: Any,
     ) -> None:
-        self.names, self.learned, self.of_classes, self.options = names, learned, of_classes, options
+        self.names, self.learned, self.options = names, learned, options
+        self.of_classes, self.asked = of_classes, asked or {}
         self.reader: Any = None
         self.descriptions: list[str] = []
         self._bytes_before = 0
@@ -45,7 +53,7 @@ class Inputs:
 
         self.descriptions, self._bytes_before, self._empty = [], 0, []
         if len(self.names) > 1:
-            self.options |= kinds_and_base(self.names, self.options)
+            self.options |= kinds_and_base(self.names, self.options, self.asked)
         first: NoRows | None = None
         for name in self.names:
             self.reader = None
@@ -62,13 +70,18 @@ class Inputs:
         if first is not None and not self.descriptions:
             raise first
 
+    def reading(self) -> dict[str, Any]:
+        """The options of the next stream."""
+        kinds = {**(self.options.get("kinds") or {}), **self.asked}
+        return {**self.options, "kinds": kinds or None}
+
     def _rows_of(self, name: str) -> Iterator[tuple[Any, Any, Any]]:
         from ellipsoid.streams.labels import refuse_fractions
         from ellipsoid.streams.opening import open_stream
 
-        self.reader = open_stream(name, **self.options)
+        self.reader = open_stream(name, **self.reading())
         if self._has_no_label(name):
-            self.reader = open_stream(name, **{**self.options, "labelled": False})
+            self.reader = open_stream(name, **{**self.reading(), "labelled": False})
         for chunk in self.reader:
             if chunk.offset == 0:
                 self._check_first(chunk.y)
@@ -79,8 +92,9 @@ class Inputs:
     def _check_first(self, y: Any) -> None:
         """Refuse a stream that does not fit those before it, and note what those after it must fit."""
         from ellipsoid.evaluate.position import KEPT
-        from ellipsoid.streams.several_files import check_columns
+        from ellipsoid.streams.several_files import check_columns, refuse_other_kinds
 
+        refuse_other_kinds(self.reader, self.asked)
         unlabelled = "--no-label" if "labelled" in self.options else None
         self.learned = check_columns(
             self.reader, self.learned, self.options.get("kinds"), columns="--columns", unlabelled=unlabelled
@@ -114,7 +128,7 @@ class Inputs:
 
         # The columns are known when the first rows have been read; a file is then opened again.
         kinds = self.options.get("kinds")
-        stream = open_stream(name, **{**self.options, "labelled": kinds is None})
+        stream = open_stream(name, **{**self.reading(), "labelled": kinds is None})
         for _ in stream:
             if kinds is None:
                 return bool(self.learned and stream.columns == self.learned[:-1])

@@ -113,7 +113,7 @@ def command(**options: Any) -> None:
     set_device(model, options["device"])
     _check_task(model, options["task"])
     run = LearningRun(model, options, _position(options, record), every)
-    compile_learner_ahead(model, options["data"][0], run.inputs.options, len(options["classes"] or ()))
+    compile_learner_ahead(model, options["data"][0], run.inputs.reading(), len(options["classes"] or ()))
     run.learn()
     run.save(final=True)
     if options["plot"] and run.results and hasattr(run.results[0], "errors"):

@@ -39,6 +39,24 @@ class _Labels(_NonemptyText):
         return labels
 
 
+class _Kinds(_NonemptyText):
+    """What columns hold, as ``NAME=words,NAME=numbers``."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        from ellipsoid.streams.options import CELL_KINDS
+
+        kinds: dict[str, str] = {}
+        for part in super().convert(value, param, ctx).split(","):
+            name, _, kind = (word.strip() for word in part.rpartition("="))
+            if not name or kind not in CELL_KINDS:
+                self.fail(f"{part!r} must be NAME=words or NAME=numbers", param, ctx)
+            if name in kinds:
+                self.fail(f"it names {name!r} twice", param, ctx)
+            kinds[name] = kind
+        return kinds
+
+
+NAMED_KINDS = _Kinds()
 NONEMPTY_TEXT = _NonemptyText()
 LABELS = _Labels()
 
@@ -108,6 +126,8 @@ OPTION_FOR_ARGUMENT = {
     "label names a column": "--label names a column",
     "weights names a column": "--weights names a column",
     "columns name columns": "--columns names columns",
+    "kinds names columns": "--kinds names columns",
+    "as kinds or the first table says": "as --kinds or the first table says",
     "without classes=": "without --classes",
     "pass classes=": "give --classes",
     "classes=[": "--classes [",
@@ -136,6 +156,8 @@ def array_options(command: Callable[..., Any]) -> Callable[..., Any]:
                          help="Column of a table, or member of JSON lines, with the label [default: the last]."),
             click.option("--columns", type=NONEMPTY_TEXT, metavar="A,B,…",
                          help="Columns of a table to use [default: all]."),
+            click.option("--kinds", type=NAMED_KINDS, metavar="A=words,…",
+                         help="What columns of CSV text hold, words or numbers [default: what their first cell is]."),
             click.option("--header/--no-header", default=None,
                          help="Whether CSV text begins with a line of names [default: detected]."),
             click.option("--bits", type=click.IntRange(1, 30), help="Hash feature names to 2^BITS columns."),
@@ -173,7 +195,7 @@ def stream_options(options: dict[str, Any]) -> dict[str, Any]:
     """The options as keyword arguments of ``open_stream``."""
     given = {
         name: options[name]
-        for name in ("format", "label", "weights", "header", "bits", "missing", "device")
+        for name in ("format", "label", "weights", "kinds", "header", "bits", "missing", "device")
         if options.get(name) is not None
     }
     if options.get("keep_names"):
@@ -186,8 +208,8 @@ def stream_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def stream_options_of_model(options: dict[str, Any], model: Any, kept: Any) -> dict[str, Any]:
-    """The same; what the options leave open is as in the streams that the model learned, which ``kept``, the `Position`
-    in its file, remembers.
+    """The same as arguments of `Inputs`; what the options leave open is as in the streams that the model learned, which
+    ``kept``, the `Position` in its file, remembers.
     """
     # A model that knows its features by names needs the names of these rows too.
     core = getattr(getattr(model, "learner_", model), "_core", None)
@@ -198,4 +220,11 @@ def stream_options_of_model(options: dict[str, Any], model: Any, kept: Any) -> d
         raise click.UsageError(f"--bits {bits} contradicts the model, whose features are hashed to {kept.bits} bits.")
     if bits is not None and kept.bits is None and kept.zero_based is not None:
         raise click.UsageError(f"--bits {bits} contradicts the model, whose features are not hashed.")
-    return {**kept.options(), **given}
+    asked = given.pop("kinds", None)
+    for name, kind in (asked or {}).items():
+        learned = (kept.kinds or {}).get(name)
+        if learned not in (None, kind):
+            raise click.UsageError(
+                f"--kinds {name}={kind} contradicts the model, which has learned {learned} from that column."
+            )
+    return {**kept.options(), **given, "asked": asked}

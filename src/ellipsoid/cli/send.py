@@ -41,11 +41,15 @@ def command(
     from ellipsoid.service.client import Client
     from ellipsoid.service.sending import file_digest, send
     from ellipsoid.streams.opening import open_stream
+    from ellipsoid.streams.several_files import refuse_other_kinds
 
     how = stream_options(options)
     if "bits" not in how:
         how["dicts"] = "keep"
     stream = open_stream(os.fspath(data), **how)
+    if options["kinds"]:
+        next(iter(stream))
+        refuse_other_kinds(stream, options["kinds"])
     with Client(url, token, cafile=cafile) as client, progress_bar(f"sending {data.name}") as progress:
         tick = None if progress is None else lambda rows: progress(rows, None)
         total = send(client, name, stream, file_digest(data), rows=batch, tick=tick)

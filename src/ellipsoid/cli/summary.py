@@ -124,7 +124,7 @@ def show_summary(run: Any, options: dict[str, Any]) -> None:
     if options["validate"]:
         how = {**run.inputs.options, "n_features": model.n_features_in_, "extra": "drop", "word_labels": None}
         held_out["validation"] = Inputs(
-            (options["validate"],), run.inputs.learned, of_classes=run.inputs.of_classes, **how
+            (options["validate"],), run.inputs.learned, of_classes=run.inputs.of_classes, asked=run.inputs.asked, **how
         )
     for kind, chunks in held_out.items():
         if regression:

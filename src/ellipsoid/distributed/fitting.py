@@ -110,7 +110,8 @@ class ShardedRun:
     ) -> None:  # fmt: skip
         self.learner, self.scaler = _unwrapped(learner, scale)
         self.engine, self.progress, self.options = engine, RunProgress(progress), dict(options or {})
-        self.plan: Plan = make_plan(data, block_bytes, self.options, label)
+        asked = self.options.pop("kinds", None)
+        self.plan: Plan = make_plan(data, block_bytes, self.options, label, asked=asked)
         self.label, self.block_bytes = label, block_bytes
         self.names = None if self.plan.format is None else _names(data)
 

@@ -21,7 +21,7 @@ from ellipsoid.streams.options import OF_NUMBERS
 from ellipsoid.streams.readers.blocks import Origin
 from ellipsoid.streams.readers.compression import stem
 from ellipsoid.streams.readers.errors import NoRows
-from ellipsoid.streams.several_files import check_columns, kinds_and_base, refuse_empty_table
+from ellipsoid.streams.several_files import check_columns, kinds_and_base, refuse_empty_table, refuse_other_kinds
 
 from .blocks import BlockReading, FileBlock, Partition, RowGroups
 
@@ -53,30 +53,38 @@ def is_collection(data: Any) -> bool:
 
 
 def make_plan(
-    data: Any, block_bytes: int, options: dict[str, Any], label: Any = None, learned: list[str] | None = None
+    data: Any,
+    block_bytes: int,
+    options: dict[str, Any],
+    label: Any = None,
+    learned: list[str] | None = None,
+    asked: dict[str, str] | None = None,
 ) -> Plan:
     """The plan for files, for a pair ``(X, y)`` of Dask arrays, or for a Dask data frame; with the ``label`` column.
 
     ``learned`` are the columns that a model knows its features by: tables that have others are refused.
+    ``asked`` are the kinds of some columns, which the user has named.
     """
     if not is_count(block_bytes):
         raise ValueError(f"block_bytes must be positive and whole, got {block_bytes!r}")
     if isinstance(data, str | os.PathLike):
         data = [data]
     if is_collection(data):
-        if options:
+        if options or asked:
             raise TypeError(
-                f"{next(iter(options))} is an option for files, but the data are a collection: leave it out"
+                f"{next(iter(options), 'kinds')} is an option for files, but the data are a collection: leave it out"
             )
         return _collection(data, label)
     if not isinstance(data, Sequence) or not all(isinstance(name, str | os.PathLike) for name in data):
         raise TypeError("data must be names of files, a pair (X, y) of Dask arrays, or a Dask data frame with label=")
     if label is not None:
         options = {**options, "label": label}
-    return _files([os.path.abspath(os.fspath(name)) for name in data], block_bytes, dict(options), learned)
+    return _files([os.path.abspath(os.fspath(name)) for name in data], block_bytes, dict(options), learned, asked or {})
 
 
-def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned: list[str] | None) -> Plan:
+def _files(
+    names: list[str], block_bytes: int, options: dict[str, Any], learned: list[str] | None, asked: dict[str, str]
+) -> Plan:
     if not names:
         raise ValueError("give at least one file")
     digest, blocks, formats = hashlib.sha256(), [], []
@@ -106,10 +114,13 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned:
         )
     reading = BlockReading(options={**options, "format": formats[0]})
     if formats[0] in WITH_COLUMNS:
-        reading, blocks, learned = _agreed(blocks, reading, learned)
+        reading, blocks, learned = _agreed(blocks, reading, learned, asked)
+    elif asked:
+        raise ValueError(f"kinds names columns of CSV text, but {names[0]!r} is no such text: leave it out")
     if not blocks:
         raise NoRows("the data have no rows")
-    digest.update(repr((sorted(options.items(), key=str), block_bytes)).encode())
+    told = {**options, "kinds": asked} if asked else options
+    digest.update(repr((sorted(told.items(), key=str), block_bytes)).encode())
     return Plan(blocks, reading, digest.hexdigest(), formats[0], learned)
 
 
@@ -142,7 +153,9 @@ def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> l
     return [FileBlock(name, size=size)]
 
 
-def _agreed(blocks: list[Any], reading: BlockReading, learned: list[str] | None) -> tuple[BlockReading, list[Any], Any]:
+def _agreed(
+    blocks: list[Any], reading: BlockReading, learned: list[str] | None, asked: dict[str, str]
+) -> tuple[BlockReading, list[Any], Any]:
     """How tables are read, their blocks, and the names of their columns of numbers, which must be the same in all."""
     names = list(dict.fromkeys(block.path for block in blocks))
     options = {**reading.options, "threads": 0, "chunk_rows": 1}
@@ -150,17 +163,18 @@ def _agreed(blocks: list[Any], reading: BlockReading, learned: list[str] | None)
     # All blocks must be read alike, and a block in the middle does not show the types of its columns, nor whether its
     # file begins with names. A column that is empty at the beginning of all files is taken as numbers, as in one
     # process.
-    kinds = kinds_and_base(names, options)["kinds"] or {}
+    kinds = kinds_and_base(names, options, asked)["kinds"] or {}
     settled: dict[str, Any] = {"kinds": {column: kind or OF_NUMBERS for column, kind in kinds.items()}}
     found: dict[str, dict[str, Any]] = {}
     empty: list[Any] = []
     for name in names:
-        stream = open_stream(name, **{**options, **settled})
+        stream = open_stream(name, **{**options, **settled, "kinds": {**settled["kinds"], **asked}})
         try:
             chunk = next(iter(stream))
         except NoRows:
             empty.append(stream)
             continue
+        refuse_other_kinds(stream, asked)
         learned = check_columns(stream, learned, settled["kinds"], unlabelled=unlabelled)
         found[name] = {}
         if options["format"] == "csv":

@@ -12,11 +12,15 @@ from .readers.blocks import BLOCK_BYTES
 from .readers.errors import NoRows
 
 
-def kinds_and_base(names: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
+def kinds_and_base(
+    names: Sequence[str], options: dict[str, Any], asked: dict[str, str] | None = None
+) -> dict[str, Any]:
     """``kinds`` and ``zero_based`` as the first block of one file with the rows of all would show them.
 
     A column without a value in the first file may have one in a later file, and a feature 0 of svmlight text may come
     later too. Pipes, which can be read only once, are not opened, nor files after a pipe or after one with an error.
+
+    ``asked`` are the kinds of some columns, which the user has named; those of the options are of all.
     """
     kinds, zero_based, size = options.get("kinds"), options.get("zero_based"), 0
     for name in names:
@@ -24,7 +28,7 @@ def kinds_and_base(names: Sequence[str], options: dict[str, Any]) -> dict[str, A
             break
         size += os.path.getsize(name)
         try:
-            stream = open_stream(name, **{**options, "kinds": kinds, "threads": 0})
+            stream = open_stream(name, **{**options, "kinds": {**(kinds or {}), **(asked or {})} or None, "threads": 0})
             next(iter(stream))
         except NoRows:
             continue
@@ -65,6 +69,25 @@ def check_columns(
     if set(own_words or ()) != set(words or ()):
         _refuse_others("words", stream.name, own_words, words, columns, unlabelled)
     return own
+
+
+def refuse_other_kinds(stream: Any, asked: dict[str, str]) -> None:
+    """Refuse kinds of columns that a stream, of which the first rows are read, does not have or know by itself."""
+    if not asked:
+        return
+    own = stream.kinds
+    if own is None:
+        raise ValueError(f"kinds names columns of CSV text, but {stream.name!r} is no such text: leave it out")
+    # Without a header columns have numbers, and the label is behind the features.
+    numbered = [str(j) for j in range(len(own) + stream.options.labelled)]
+    names = stream.header or (numbered if stream.columns is None else list(own))
+    for name, kind in asked.items():
+        if name not in names:
+            raise ValueError(f"{stream.name} has no column {name!r} for kinds; it has {first_of(names)}")
+        if own.get(name, kind) != kind:
+            raise ValueError(
+                f"the column {name!r} of {stream.name} holds {own[name]} by its type: kinds names columns of CSV text"
+            )
 
 
 def refuse_empty_table(empty: Any, learned: list[str] | None, kinds: dict[str, str | None] | None) -> None:

@@ -231,8 +231,9 @@ class Csv(ScannedText):
             return f"column {found.column + 1} is missing{shown}; {advice}"
         if cell.strip("'\" +-").lower() in ("inf", "infinity"):
             return f"{cell} is not a finite number: leave out its line, or leave the cell empty"
-        shown = "is" if self.options.kinds is None else "of the first table is"
-        return f"{cell} is not a number, as the first cell of column {found.column + 1} {shown}"
+        if self.options.kinds is None:
+            return f"{cell} is not a number, as the first cell of column {found.column + 1} is"
+        return f"{cell} is not a number, and column {found.column + 1} holds numbers, as kinds or the first table says"
 
 
 def _number_or_missing(cell: str) -> bool:
