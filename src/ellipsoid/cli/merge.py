@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from .inputs import Inputs
-from .reading import NewFile, refuse_overwriting
+from .reading import NONEMPTY_TEXT, NewFile, refuse_missing, refuse_overwriting
 from .startup import import_libraries
-from .summary import error_on, labels_asked, show_proof
+from .summary import absolute_error_on, error_on, labels_asked, show_proof
 from .terminal import show_certificates, show_table
 
 
@@ -20,7 +20,7 @@ from .terminal import show_certificates, show_table
     "--weights", type=click.Choice(["uniform", "mistakes", "updates"]), default="uniform",
     help="How much each model counts: all the same, or in proportion to its mistakes or updates.",
 )  # fmt: skip
-@click.option("--validate", metavar="DATA", help="Show the error of each model on these rows.")
+@click.option("--validate", type=NONEMPTY_TEXT, metavar="DATA", help="Show the error of each model on these rows.")
 def command(models: tuple[str, ...], target: str, weights: str, validate: str | None) -> None:
     """Merge the models of several files, which were learned separately from different rows of the same kind.
 
@@ -29,12 +29,15 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     """
     refuse_overwriting("--save", target, (*models, validate))
     import_libraries()
+    from sklearn.base import is_regressor
+
     from ellipsoid.estimators.files.saving import save
     from ellipsoid.estimators.loading import open_model
     from ellipsoid.merging import merge
     from ellipsoid.streams.atomic import check_folder
 
     check_folder(target)
+    refuse_missing([validate])
     opened = [open_model(name) for name in models]
     position = joined_position(models, [content.header["stream"] for _, content in opened])
     try:
@@ -47,8 +50,22 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
         columns = None if position is None else position.columns
         how = {} if position is None else position.options()
         for name, each in [*zip(models, (model for model, _ in opened), strict=True), ("merged", model)]:
-            inputs = Inputs((validate,), columns, of_classes=True, n_features=each.n_features_in_, extra="drop", **how)
-            wrong, count = error_on(each, inputs)
+            inputs = Inputs(
+                (validate,),
+                columns,
+                of_classes=not is_regressor(each),
+                n_features=each.n_features_in_,
+                extra="drop",
+                **how,
+            )
+            if is_regressor(each):
+                lines.append((f"error of {name}", absolute_error_on(each, inputs)))
+                continue
+            try:
+                wrong, count = error_on(each, inputs)
+            except ValueError as error:
+                advice = "name the column of the labels by label, or learn numbers with a regressor"
+                raise ValueError(str(error).replace(advice, "the labels must stand in the last column")) from error
             lines.append((f"error of {name}", f"{100 * wrong / max(1, count):.2f} % (of {count:,} rows)"))
     lines.append(("saved in", target))
     show_table(("", ""), lines, words=(0, 1))

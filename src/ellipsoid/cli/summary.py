@@ -128,7 +128,7 @@ def show_summary(run: Any, options: dict[str, Any]) -> None:
         )
     for kind, chunks in held_out.items():
         if regression:
-            lines.append((f"{kind} error", _mean_absolute_error(model, chunks)))
+            lines.append((f"{kind} error", absolute_error_on(model, chunks)))
             continue
         wrong, count = error_on(model, chunks)
         lines.append((f"{kind} error", f"{100 * wrong / max(1, count):.2f} % (of {count:,} rows)"))
@@ -162,7 +162,8 @@ def _regression_errors(result: Any, which: str) -> list[tuple[str, str]]:
     return lines
 
 
-def _mean_absolute_error(model: Any, chunks: Any) -> str:
+def absolute_error_on(model: Any, chunks: Any) -> str:
+    """The mean absolute error of a regressor on a stream, in words."""
     import numpy as np
 
     total, rows = 0.0, 0

@@ -66,7 +66,8 @@ def write_run(run: Prequential, path: str | Path, title: str) -> None:
     figure = Figure(figsize=(7.6, 7.0), layout="constrained")
     top, below = figure.subplots(2, 1, sharex=True)
     run.plot(top)
-    top.set_title(title, loc="left")
+    # A name of a file may hold bytes that are no letters, and dollars, which would enclose a formula.
+    top.set_title(title.encode("utf-8", "backslashreplace").decode(), loc="left", parse_math=False)
     top.set_xlabel("")
     drawn = draw_bounds(below, {"": run}, {"": {"color": "#0072B2"}})
     below.set_title(bounds_title(drawn), loc="left")
