@@ -10,13 +10,13 @@ import click
 
 from .compile_ahead import compile_comparison_ahead
 from .device import device_option, set_device_of_kernels
-from .reading import NONEMPTY_TEXT, array_options, stream_options
+from .reading import NONEMPTY_TEXT, NewFile, array_options, stream_options
 from .startup import import_libraries
 from .terminal import progress_bar, show_table
 
 
 @click.command(name="compare", short_help="Run several learners over DATA, side by side.")
-@click.argument("data")
+@click.argument("data", type=NONEMPTY_TEXT)
 @click.option(
     "--models", type=NONEMPTY_TEXT, metavar="A,B,…",
     help="Learners, each as NAME or NAME:key=value:key=value [default: a line-up].",
@@ -40,7 +40,7 @@ from .terminal import progress_bar, show_table
 @device_option
 @click.option("--jobs", type=int, default=1, help="Number of processes to use.")
 @click.option(
-    "--output", type=click.Path(file_okay=False, path_type=Path), default="ellipsoid-report",
+    "--output", type=NewFile(file_okay=False, path_type=Path), default="ellipsoid-report",
     help="Folder for curves.png, report.html and results.json.",
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Write the files without printing anything.")
@@ -100,7 +100,12 @@ def _models(specs: str | None, y: Any) -> dict[str, Any]:
     if specs is None:
         return line_up(y.shape[1] if y.ndim == 2 else len(np.unique(y)))
     try:
-        return dict(from_spec(spec.strip()) for spec in specs.split(","))
+        named = [from_spec(spec.strip()) for spec in specs.split(",")]
+        labels = [label for label, _ in named]
+        twice = [label for label in labels if labels.count(label) > 1]
+        if twice:
+            raise ValueError(f"it names {twice[0]} twice")
+        return dict(named)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="'--models'") from error
 

@@ -30,7 +30,7 @@ def set_device_of_kernels(models: dict[str, Any], device: str | None) -> None:
     """The same for those of several learners that have a kernel; a note names the others."""
     if device is None:
         return
-    without = [name for name, model in models.items() if not _has_kernel_values(model)]
+    without = [name for name, model in models.items() if not has_kernel_values(model)]
     if len(without) == len(models):
         raise click.UsageError(
             "--device is for learners with a kernel, such as MIRA:kernel=rbf; leave it out, or add one."
@@ -49,6 +49,7 @@ def _parts(model: Any) -> list[Any]:
     return [part for each in inner for part in _parts(each)] or [model]
 
 
-def _has_kernel_values(model: Any) -> bool:
+def has_kernel_values(model: Any) -> bool:
+    """Does a learner compute blocks of kernel values, which a device may do?"""
     every = [part.get_params(deep=False) for part in _parts(model)]
     return all("device" in each and each.get("kernel") in ("rbf", "poly") and not each.get("budget") for each in every)

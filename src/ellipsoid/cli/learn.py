@@ -25,7 +25,7 @@ from .summary import show_summary
 
 
 @click.command(name="learn")
-@click.argument("data", nargs=-1, required=True, metavar="DATA...")
+@click.argument("data", nargs=-1, required=True, type=NONEMPTY_TEXT, metavar="DATA...")
 @click.option(
     "--model", "name", metavar="NAME",
     help="The learner's class, such as MIRA; an unknown name lists all of them "

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import click
 
-from .device import device_option, set_device
+from .device import device_option, has_kernel_values, set_device
 from .inputs import Inputs, named_data_set
 from .reading import (
     NONEMPTY_TEXT,
@@ -25,8 +25,10 @@ from .startup import import_libraries
 
 @click.command(name="predict", short_help="Label every row of DATA with a saved model.")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
-@click.argument("data", nargs=-1, required=True, metavar="DATA...")
-@click.option("-o", "--output", type=NewFile(dir_okay=False), help="Write the labels to this file; - is stdout.")
+@click.argument("data", nargs=-1, required=True, type=NONEMPTY_TEXT, metavar="DATA...")
+@click.option(
+    "-o", "--output", type=NewFile(dir_okay=False, allow_dash=True), help="Write the labels to this file; - is stdout."
+)
 @reading_options
 @click.option("--weights", type=NONEMPTY_TEXT, metavar="COLUMN", help="A column of weights, not used as a feature.")
 @device_option
@@ -51,6 +53,8 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
     refuse_missing(data)
     learner, content = open_model(model)
     set_device(learner, options["device"])
+    if options["device"] == "cuda" and not has_kernel_values(learner):
+        raise click.UsageError("--device cuda computes kernel values, but this model has none: leave --device out.")
     record = content.header["stream"]
     kept = Position([], []) if record is None else Position.read(record)
     dataset = named_data_set(data)

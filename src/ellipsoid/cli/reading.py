@@ -17,6 +17,8 @@ class NewFile(click.Path):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         if value == "":
             self.fail("the file name is empty; is the variable that should hold it set?", param, ctx)
+        if value == "-" and not self.allow_dash:
+            self.fail("it is not written to standard output; name a file (./- is one of that name)", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -36,6 +38,9 @@ class _Labels(_NonemptyText):
         labels = [label.strip() for label in super().convert(value, param, ctx).split(",")]
         if "" in labels:
             self.fail(f"{value!r} names an empty label; remove the extra comma", param, ctx)
+        for label in labels:
+            if labels.count(label) > 1:
+                self.fail(f"it names {label!r} twice", param, ctx)
         return labels
 
 
@@ -128,6 +133,9 @@ OPTION_FOR_ARGUMENT = {
     "columns name columns": "--columns names columns",
     "kinds names columns": "--kinds names columns",
     "as kinds or the first table says": "as --kinds or the first table says",
+    "client must be a Dask client, an address such as tcp://head:8786, 'here' or None": (
+        "--scheduler must be an address such as tcp://head:8786"
+    ),
     "without classes=": "without --classes",
     "pass classes=": "give --classes",
     "classes=[": "--classes [",
