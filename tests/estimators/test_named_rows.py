@@ -76,7 +76,11 @@ def test_dicts_are_learned_as_rows_of_a_matrix(name, classes, kind, monkeypatch)
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize(
     "bad",
-    [{"name 1": ["grey"]}, {"name 1": b"grey"}, {"name 1": np.nan}, {"name 1": np.inf}, {"name 1": 1j}, {1.0: 2.0}],
+    [
+        *({"name 1": value} for value in (["grey"], b"grey", np.nan, np.inf, 1e200, 1j)),
+        {1.0: 2.0},
+        {"new": 1.0, "name 1": 1e200},
+    ],
     ids=str,
 )
 def test_bad_examples_are_refused_and_change_nothing(name, bad):
@@ -93,6 +97,19 @@ def test_bad_examples_are_refused_and_change_nothing(name, bad):
         twin.learn_one(x, y)
     np.testing.assert_array_equal(model.coef_, twin.coef_)
     assert model.t_ == twin.t_
+
+
+def test_a_refused_example_does_not_pass_for_the_one_before_it(state):
+    """It has the same names, and a value that can be compared with none."""
+    model, twin = PassiveAggressive(), PassiveAggressive()
+    for each in (model, twin):
+        for x, y in [({"a": 1.0, "s": "x"}, 0), ({"a": -1.0, "s": "y"}, 1), ({"a": 0.5, "s": "x"}, 1)]:
+            each.learn_one(x, y)
+    with pytest.raises(ValueError, match="'a' holds"):
+        model.learn_one({"a": np.array([1.0, 2.0]), "s": "y"}, 0)
+    for each in (model, twin):
+        each.learn_one({"a": 0.5, "s": "x"}, 0)
+    assert state(model) == state(twin)
 
 
 def test_names_that_are_whole_numbers_are_not_those_that_equal_them():

@@ -3,12 +3,14 @@
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from ellipsoid import AROW, MIRA, Committee, PassiveAggressive, Perceptron, Scaled, load
+from ellipsoid.estimators.state.learner import Learner
 from ellipsoid.estimators.state.one_thread import learning
 
 pytestmark = pytest.mark.interpreted
@@ -73,6 +75,55 @@ def test_no_two_names_get_one_column(model):
     inner = getattr(model, "learner_", model)
     for each in inner.learners_ if isinstance(inner, Committee) else [inner]:
         assert sorted(each._core.features.values()) == list(range(4 * 25 + 1))
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("model", [PassiveAggressive(), Scaled(Perceptron()), AROW(shape="diagonal")], ids=repr)
+def test_new_names_of_single_examples_come_from_several_threads(model):
+    """Some of them at once in several, and some in examples that are refused: what matters is that nothing crashes."""
+    model = clone(model).learn_one({"all": 1.0}, 0).learn_one({"all": -1.0}, 1)
+
+    def learn(own):
+        rng = np.random.default_rng(own)
+        for i in range(150):
+            x = {f"n{j}": 1.0 for j in rng.integers(3 * i, 3 * i + 12, size=3)} | {"all": 0.5}
+            with suppress(ValueError, IndexError, RuntimeError):
+                model.learn_one(x | {f"{own}, {i}": 1e200} if rng.random() < 0.2 else x, int(rng.integers(2)))
+
+    at_once([lambda own=own: learn(own) for own in range(4)])
+    features = getattr(model, "learner_", model)._core.features
+    assert sorted(features.values()) == list(range(len(features)))
+    assert not learning
+
+
+def test_a_call_that_another_thread_prepared_for_old_arrays_is_not_widened(state):
+    model, twin = (PassiveAggressive().learn_one({"a": 1.0}, 0).learn_one({"a": -1.0}, 1) for _ in range(2))
+    late = model._core.named_row()
+    for each in (model, twin):
+        for i in range(5):
+            each.learn_one({f"n{i}": 1.0}, 0)
+    assert late.learn_args[2] is not model._core.table.rep
+    model._core.named = late
+    for each in (model, twin):
+        each.learn_one({"a": 1.0, "new": 1.0}, 1)
+    assert model._core.named.learn_args[2] is model._core.table.rep
+    assert state(model) == state(twin)
+
+
+def test_a_scaler_has_room_for_names_before_others_can_find_them(monkeypatch):
+    model = Scaled(PassiveAggressive()).learn_one({"a": 1.0}, 0).learn_one({"a": -1.0}, 1)
+    name, room = Learner.name, []
+    monkeypatch.setattr(
+        Learner, "name", lambda core, fresh: (room.append(model.scaler_._moments.shape[1]), name(core, fresh))
+    )
+    for i in range(20):
+        model.learn_one({"a": 1.0, f"n{i}": 2.0}, 0)
+    assert all(width >= 2 + i for i, width in enumerate(room))
+    assert len(room) == 20
+    row = np.ones(1), np.array([500], dtype=np.int32), np.array([0, 1], dtype=np.int32)
+    for learn in (True, False):
+        with pytest.raises(RuntimeError, match="another thread"):
+            model.scaler_.scale_in_place(*row, learn=learn)
 
 
 def test_a_call_within_a_call_and_an_error_leave_the_model_free():

@@ -11,6 +11,8 @@ from typing import Any
 
 from ellipsoid.representation.rollback import Mark
 
+from .one_thread import one_thread_at_a_time
+
 
 class LearnerMark(Mark):
     """The state of a learner before a step that may be broken off."""
@@ -26,7 +28,7 @@ class LearnerMark(Mark):
 
     def bring_back(self, learner: Any) -> None:
         """Give the learner this state again; an interrupt waits until this is done."""
-        without_interrupts(lambda: self._bring_back(learner))
+        without_interrupts(lambda: _bring_back_alone(learner, self))
 
     def _bring_back(self, learner: Any) -> None:
         self.restore()
@@ -34,6 +36,12 @@ class LearnerMark(Mark):
         learner.fast = learner.named = learner._predictor = None
         if learner.table is not None:
             learner.table.after_rollback()
+
+
+@one_thread_at_a_time
+def _bring_back_alone(learner: Any, mark: LearnerMark) -> None:
+    """Do it while no other thread prepares a call of this learner."""
+    mark._bring_back(learner)
 
 
 def without_interrupts(work: Callable[[], Any]) -> None:

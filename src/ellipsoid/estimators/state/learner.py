@@ -26,6 +26,7 @@ from ..inputs.labels import Codes, Labels
 from ..inputs.rows import RowSource, flaw_message
 from .interruption import LearnerMark, without_interrupts
 from .one_row import NoOneRow, OneNamedRow, OneRow
+from .one_thread import one_thread_at_a_time
 from .predict_then_learn import Observer, rows_to_learn, watched_block
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
@@ -54,9 +55,8 @@ class Learner:
     observer: Observer | None = None  # called with the scores that rows had before they were learned
 
     def __init__(self, rule: Any, *, intercept: float, average: bool, one_vs_rest: bool = False, half: float = 1.0):
-        self.rule, self.constant = rule, float(intercept)
+        self.rule, self.constant, self.labels = rule, float(intercept), Labels()
         self.average, self.one_vs_rest, self.half = average, one_vs_rest, half
-        self.labels = Labels()
         self.closed = self.split = self.multilabel = False
         self.features: dict[Any, int] | None = None
         # Weights of the rows of the present block; an empty array means that all are 1.
@@ -69,8 +69,7 @@ class Learner:
         self.started: dict[str, Any] = {}
         # Made by `open` for the first rows.
         self.table: Table = None  # type: ignore[assignment]
-        self.tally = np.zeros(tallies.SIZE)
-        self.work = np.zeros((WORK_ROWS, 1))
+        self.tally, self.work = np.zeros(tallies.SIZE), np.zeros((WORK_ROWS, 1))
         # Prepared calls for single rows, dense and named; None if something they depend on has changed.
         self.fast: Any = None
         self.named: Any = None
@@ -123,14 +122,13 @@ class Learner:
         """Should the weights of a class be contiguous? Not for sparse rows, nor for short rows with many classes."""
         return not source.sparse and not (classes >= MANY_CLASSES and source.width <= SHORT_ROW)
 
+    @one_thread_at_a_time
     def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
         """Make room for rows of this width and so many classes; the first call decides the layout."""
-        if self.table is None:
-            self.table = self.new_table(by_class)
+        self.table = self.new_table(by_class) if self.table is None else self.table
         self.mark_unknown()
-        before = self.width
-        moved = self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width)
-        if moved or self.width != before:
+        before, most = self.width, max(1, self.scores, classes if classes > 2 else 1)
+        if (moved := self.table.reserve(most, width)) or self.width != before:
             self.fast = self._predictor = None
             self.named = None if moved or self.named is None else self.named.widened(self)
 
@@ -145,6 +143,7 @@ class Learner:
         if self.tally[tallies.UPDATES] > 0.0 and self.tally[tallies.STEPS] == 0.0:
             self.tally[[tallies.PATH, tallies.HELD]] = UNKNOWN_PATH
 
+    @one_thread_at_a_time
     def add_label(self, label: Any) -> None:
         """Add a class with a row of zeros; a third class first splits the binary vector into two opposite rows."""
         if len(self.labels) == 2 and not self.multilabel and self.rounds > 0:
@@ -323,6 +322,7 @@ class Learner:
         """Learn the row that brought a new label."""
         self.run(rows, ledger, mode, row, row + 1)
 
+    @one_thread_at_a_time
     def fast_row(self) -> Any:
         """The prepared call for single dense rows."""
         if self.fast is None:
@@ -331,6 +331,7 @@ class Learner:
             self.fast = OneRow(self) if self.learns_single_rows else NoOneRow()
         return self.fast
 
+    @one_thread_at_a_time
     def named_row(self) -> Any:
         """The prepared call for single examples whose features have names; None if they need the slow path."""
         if self.named is None and type(self).fast_row is Learner.fast_row and self.learns_single_rows and self.features:
@@ -371,14 +372,13 @@ class Learner:
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         """Take over what a model file holds."""
-        self.multilabel = bool(scalars["multilabel"])
+        self.closed, self.split, self.multilabel = (bool(scalars[name]) for name in ("closed", "split", "multilabel"))
         width = self.stored_width(scalars, arrays, self.functions(len(labels)))
         self.open(width, by_class=bool(scalars["by_class"]), classes=len(labels))
         for label in labels:
             self.add_label(label)
         self.restore_table(scalars, arrays)
         self.tally[:] = arrays["tally"]
-        self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
 
     def stored_width(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], functions: int) -> int:
         """The number of features in a file; the shapes of its arrays are checked before memory is allocated."""

@@ -15,6 +15,7 @@ from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, compiled, decide, entry
 from ellipsoid.engine.tasks import PLAIN
 
 from ..inputs.examples import Encoded, encoded
+from .one_thread import one_thread_at_a_time
 
 FLOAT64 = np.dtype(np.float64)
 # The number of sets of names whose columns are cached; beyond it the cache is emptied.
@@ -50,8 +51,14 @@ class OfOneThread:
         """The buffer for the calling thread."""
         thread = get_ident()
         if thread not in self._siblings:
-            self._siblings[thread] = type(self)(learner)  # type: ignore[call-arg]
+            self._siblings[thread] = _prepare_alone(learner, type(self))
         return self._siblings[thread]
+
+
+@one_thread_at_a_time
+def _prepare_alone(learner: Any, kind: Any) -> Any:
+    """A prepared call of this kind; the learner is not widened meanwhile, which would let rows be wider than arrays."""
+    return kind(learner)
 
 
 def of_this_thread(row: Any, learner: Any) -> Any:
@@ -143,7 +150,8 @@ class OneNamedRow(_Prepared):
 
         A thread that is about to use the call as it was keeps its width: it may also keep arrays that end there.
         """
-        if learner.width > len(self.data):
+        # A thread that learns without the lock may have left a call for arrays of the past.
+        if learner.width > len(self.data) or self.learn_args[2] is not learner.table.rep:
             return None
         wider, rows = copy(self), CSR(self.data, self.indices, self.ends, learner.constant, learner.width)
         wider.learn_args = (*self.learn_args[:3], rows, *self.learn_args[4:])
@@ -218,7 +226,8 @@ class OneNamedRow(_Prepared):
         if not kinds <= (COLUMN_KINDS if type(numbers) is Encoded else NAME_KINDS):
             return False
         self.integer_names |= int in kinds
-        self.present = None
+        # Nothing may pass for what is in the buffer if this fails halfway.
+        self.present = self.in_buffer = None
         write_values, write_columns = _writers(count)
         write_columns(self.places[1], 0, *map(self.columns.__getitem__, numbers))
         write_values(self.places[0], 0, *numbers.values())

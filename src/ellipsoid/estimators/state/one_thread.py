@@ -4,7 +4,7 @@ Learning grows arrays and writes into them: two threads in the same arrays would
 the process. Single rows of kernel learners, and those that bring new names, take the lock too. Other single rows, also
 as blocks of one row, do not, because that would cost an eighth to a quarter of their time. They are meant for one
 thread; if several threads learn them all the same, the process does not crash: each row is learned by one call that
-holds Python's lock and grows no array.
+holds Python's lock and grows no array. Such calls are prepared while no other thread gives their learner room.
 """
 
 import os

@@ -125,18 +125,7 @@ class Scaled(Wrapper):
     @one_thread_at_a_time
     def _learn_new_names(self, x: Any, y: Any) -> bool:
         """The same for a dict with new names, for which the scaler needs room too."""
-        core, scaler = self.learner_._core, self.scaler_
-        rounds, before = core.rounds, scaler.remember(None, [])
-
-        def learn() -> bool:
-            scaler.reserve(core.width)
-            return self._learn_quickly(x, y)
-
-        try:
-            return learn_with_new_names(self.learner_, x, learn)
-        finally:
-            if core.rounds == rounds:
-                without_interrupts(lambda: scaler.recall(before))
+        return learn_with_new_names(self.learner_, x, lambda: self._learn_quickly(x, y), self.scaler_)
 
     @one_thread_at_a_time
     def _learn_example(self, x: Any, y: Any, weight: float) -> None:
@@ -187,7 +176,8 @@ class Scaled(Wrapper):
         fast.in_buffer = None  # it is about to be scaled
         # Rows are refused by their size before they are scaled: the long way does it.
         values = fast.data[: fast.ends[1]]
-        return fast if values @ values < HUGE else None
+        with np.errstate(over="ignore", invalid="ignore"):
+            return fast if values @ values < HUGE else None
 
     def _scale_and_learn(self, X: Any, learn: Any, growing: bool, early: bool) -> Any:
         """Scale and learn; rows that the learner has not learned the scaler has not seen either.

@@ -281,7 +281,10 @@ class StandardStream(Scaler):
         return not self._centre and bool(self._moments.flags.writeable)
 
     def scale_in_place(self, data: Any, indices: Any, ends: Any, learn: bool) -> None:
-        args = (data, indices, ends, self._moments, float(self.n_samples_seen_), learn, data, NOTHING[0])
+        moments, count = self._moments, ends[1]
+        if count and indices[count - 1] >= moments.shape[1]:
+            raise RuntimeError("another thread has just taken back features of this row; learn it again")
+        args = (data, indices, ends, moments, float(self.n_samples_seen_), learn, data, NOTHING[0])
         self.n_samples_seen_ = int(_scale_sparse_row()(*args))
 
     def reserve(self, width: int) -> None:
