@@ -127,8 +127,7 @@ class FeatureRows:
 
     def absolute_sum(self, weights: Vector) -> Vector:
         """sum_i |phi_i| weights_i, of which the rounding error of ``combine`` is a share."""
-        total: Vector = sum(abs(self.phi[rows]).T @ weights[rows] for rows in strips(self.shape[0]))
-        return total
+        return sum(abs(self.phi[rows]).T @ weights[rows] for rows in strips(self.shape[0]))
 
     @property
     def depth(self) -> int:

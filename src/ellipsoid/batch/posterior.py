@@ -163,8 +163,7 @@ class Posterior:
 
     def squared_rows(self, matrix: Matrix) -> Vector:
         """Squared norms of the rows."""
-        norms: Vector = np.einsum("ij,ij->i", matrix, matrix)
-        return norms
+        return np.einsum("ij,ij->i", matrix, matrix)
 
     def _pending(self) -> list[tuple[float, Matrix]]:
         both = zip((1.0, -1.0), self.buffers, self.buffered, strict=True)

@@ -33,8 +33,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"ellipsoid.cli.{cmd_name}").command
-        return command
+        return import_module(f"ellipsoid.cli.{cmd_name}").command
 
     def main(self, *args: Any, **extra: Any) -> Any:
         # Python sets a stream that the caller has closed to None.

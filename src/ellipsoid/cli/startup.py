@@ -107,8 +107,7 @@ class _Loader:
         self.inner, self.lock, self.begun = inner, RLock(), False
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        made: ModuleType | None = self.inner.create_module(spec)
-        return made
+        return self.inner.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
         spec: Any = module.__spec__

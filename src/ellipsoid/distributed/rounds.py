@@ -63,8 +63,7 @@ def sum_parts(engine: Engine, leaves: list[Any], coefficients: list[float], name
             if len(level) == 1:
                 break
         try:
-            part: Part = engine.result(level[0])
-            return part
+            return engine.result(level[0])
         except LostWorkers:
             if attempt + 1 == ATTEMPTS:
                 raise

@@ -118,8 +118,7 @@ def helper(fast: Set[str] = EXACT, inline: bool = True) -> Callable[[Body], Body
 
     def register(function: Body) -> Body:
         SOURCES.append(Source(function))
-        registered: Body = register_jitable(**_options(frozenset(fast), inline))(function)
-        return registered
+        return register_jitable(**_options(frozenset(fast), inline))(function)
 
     return register
 

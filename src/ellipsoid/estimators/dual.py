@@ -74,8 +74,7 @@ class DualLearner(Learner):
             theta = self.table.theta(self.scores)
         else:
             theta = self.table.weights(self.scores, 0)
-        found: NDArray[np.float64] = theta if self.constant else theta[:, 1:]
-        return found
+        return theta if self.constant else theta[:, 1:]
 
     def solution(self) -> dual.Dual:
         """The dual solution so far."""

@@ -105,8 +105,7 @@ class KernelLearner(DeviceLearner, EllipsoidLearner):
     @property
     def kernel(self) -> KernelSpec:  # type: ignore[override]
         """Its name and parameters."""
-        spec: KernelSpec = self.table_options["kernel"]
-        return spec
+        return self.table_options["kernel"]
 
     @property
     def predicts_in_loop(self) -> bool:
@@ -226,8 +225,7 @@ class EllipsoidalClassifier(OnlineClassifier):
     def update_rounds_(self) -> NDArray[np.int64]:
         """The rounds (counted from 1) whose examples made the ellipsoid: the witnesses of its certificates."""
         table = self._fitted("update_rounds_").table
-        rounds: NDArray[np.int64] = table.rounds[: int(table.numbers[slots.CUTS])].astype(np.int64)
-        return rounds
+        return table.rounds[: int(table.numbers[slots.CUTS])].astype(np.int64)
 
 
 @declared

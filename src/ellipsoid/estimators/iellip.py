@@ -129,8 +129,7 @@ class IELLIP(KernelEllipsoidalClassifier):
             lead = top[:, -1] - top[:, -2]
         smoothing = positive("smoothing", self._started_with("smoothing"))
         draw = check_random_state(random_state).random_sample(len(lead))
-        asked: NDArray[np.bool_] = draw * (smoothing + lead / self._core.rule.goal) <= smoothing
-        return asked
+        return draw * (smoothing + lead / self._core.rule.goal) <= smoothing
 
     def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         try:

@@ -57,8 +57,7 @@ class Windowed(Learner):
 
     def theta(self) -> NDArray[np.float64]:
         """The sum of alpha z, one row per function; with a kernel its length, as it has no coordinates."""
-        theta: NDArray[np.float64] = self.table.weights(self.scores, 0)
-        return theta
+        return self.table.weights(self.scores, 0)
 
     def solution(self) -> dual.Dual:
         """The dual solution so far: the alphas that are final, and those of the window."""

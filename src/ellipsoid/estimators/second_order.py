@@ -209,14 +209,12 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
         lead, variance = self._leads(X)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(lead > 0.0, lead / np.sqrt(variance), 0.0)
-        found: NDArray[np.float64] = ndtr(ratio)
-        return found
+        return ndtr(ratio)
 
     def query(self, X: Any) -> NDArray[np.bool_]:
         """True where a label is worth asking for, that is where ``confidence`` is at most ``certainty``."""
         lead, variance = self._leads(X)
-        asked: NDArray[np.bool_] = lead <= float(ndtri(self._started_with("certainty"))) * np.sqrt(variance)
-        return asked
+        return lead <= float(ndtri(self._started_with("certainty"))) * np.sqrt(variance)
 
     def _leads(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         core = self._learned()

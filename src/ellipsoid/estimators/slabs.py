@@ -53,8 +53,7 @@ class VersionSpaceAttributes:
     @property
     def version_space_(self) -> Ellipsoid:
         """The ellipsoid that holds every hypothesis which fits; the intercept is its first coordinate."""
-        ellipsoid: Ellipsoid = self._fitted("version_space_").table.ellipsoid()
-        return ellipsoid
+        return self._fitted("version_space_").table.ellipsoid()
 
     @property
     def log_volume_(self) -> float:
@@ -76,8 +75,7 @@ class VersionSpaceAttributes:
         """With ``on_infeasible="restart"``, the rounds (counted from 1) of all proofs: each row contradicts what was
         learned since the proof before it. As long as the assumption holds, there are none.
         """
-        rounds: NDArray[np.int64] = self._fitted("changes_").table.changes.astype(np.int64)
-        return rounds
+        return self._fitted("changes_").table.changes.astype(np.int64)
 
 
 def refuse_words(X: Any) -> None:

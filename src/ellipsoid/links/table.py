@@ -119,8 +119,7 @@ class LinkTable(Table):
 
     def weights(self, scores: int, rounds: int) -> Floats:
         table = self._mean(rounds) if self.average and rounds > 0 else self._present()
-        found: Floats = table.T[:scores, : 1 + self.width]
-        return found
+        return table.T[:scores, : 1 + self.width]
 
     def predictor(self, rounds: int) -> Any:
         if not self.average or rounds == 0:

@@ -79,8 +79,7 @@ def _shape(total: dict[str, Floats], part: Part, seen: Any) -> Floats:
 
 
 def _sizes(table: Any) -> Floats:
-    found: Floats = table.W[: 1 + table.width, -FEATURE_SIZE].copy()
-    return found
+    return table.W[: 1 + table.width, -FEATURE_SIZE].copy()
 
 
 def _additive(table: Any) -> dict[str, Floats]:

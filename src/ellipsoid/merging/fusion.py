@@ -121,8 +121,7 @@ def _are_apart(
 
 def _slopes(centre: Floats, centres: Floats, inverses: Floats) -> Floats:
     """P_i^{-1} (c - c_i) of all."""
-    slopes: Floats = np.einsum("ijk,ik->ij", inverses, centre - centres)
-    return slopes
+    return np.einsum("ijk,ik->ij", inverses, centre - centres)
 
 
 def _fused(shares: Floats, centres: Floats, inverses: Floats) -> tuple[Floats, Floats, float, float]:
@@ -134,8 +133,7 @@ def _fused(shares: Floats, centres: Floats, inverses: Floats) -> tuple[Floats, F
 
 
 def _distances(centre: Floats, centres: Floats, inverses: Floats) -> Floats:
-    distances: Floats = np.einsum("ij,ijk,ik->i", centre - centres, inverses, centre - centres)
-    return distances
+    return np.einsum("ij,ijk,ik->i", centre - centres, inverses, centre - centres)
 
 
 def _search(centres: Floats, inverses: Floats) -> Floats:
@@ -144,8 +142,7 @@ def _search(centres: Floats, inverses: Floats) -> Floats:
 
     def shares_of(z: Floats) -> Floats:
         grown = np.exp(z - z.max())
-        found: Floats = grown / grown.sum()
-        return found
+        return grown / grown.sum()
 
     def depth(z: Floats) -> tuple[float, Floats]:
         shares = shares_of(z)

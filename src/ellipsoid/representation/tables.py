@@ -27,8 +27,7 @@ def zeros(shape: tuple[int, ...]) -> Floats:
     size = prod(shape)
     raw = np.zeros(size + CACHE_LINE)
     skip = -raw.ctypes.data // raw.itemsize % CACHE_LINE
-    table: Floats = raw[skip : skip + size].reshape(shape)
-    return table
+    return raw[skip : skip + size].reshape(shape)
 
 
 def doubled(array: NDArray[Any], rows: int) -> NDArray[Any]:
@@ -125,8 +124,7 @@ class LinearTable(Table):
         W = self._oriented(self.W)[:scores, : 1 + self.width]
         if not self.average or rounds == 0:
             return W
-        found: Floats = mean(W, self._oriented(self.U)[:scores, : 1 + self.width], rounds, -1.0)
-        return found
+        return mean(W, self._oriented(self.U)[:scores, : 1 + self.width], rounds, -1.0)
 
     def predictor(self, rounds: int) -> Any:
         if not self.average or rounds == 0:

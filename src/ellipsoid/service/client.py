@@ -70,8 +70,7 @@ class Client:
 
     def models(self) -> list[str]:
         """The names of all models."""
-        found: list[str] = self._json("GET", "/v1/models")["models"]
-        return found
+        return self._json("GET", "/v1/models")["models"]
 
     def make(self, name: str, learner: str = "EllipsoidClassifier", **body: Any) -> dict[str, Any]:
         """Make a model; ``body`` may hold params, scale, classes and bits. The same request again changes nothing."""
@@ -156,8 +155,7 @@ class Client:
         if who is not None:
             query["who"] = who
         answer = self._json("GET", f"{_model(name)}/questions?{httpx.QueryParams(query)}")
-        found: list[dict[str, Any]] = answer["questions"]
-        return found
+        return answer["questions"]
 
     def has_key(self, name: str, key: str) -> bool:
         """Is there an example with this key in the journal?"""
@@ -173,8 +171,7 @@ class Client:
 
     def _json(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         content = None if body is None else msgspec.json.encode(body)
-        answer: dict[str, Any] = msgspec.json.decode(self._request(method, path, content).content)
-        return answer
+        return msgspec.json.decode(self._request(method, path, content).content)
 
     def _lines(self, path: str, lines: list[Any]) -> httpx.Response:
         content = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)

@@ -164,8 +164,7 @@ def _open_format(origin: Origin, options: Options, format: str) -> Stream:
 def _reader(origin: Origin, options: Options, format: str) -> Format:
     _, module, name = _READERS[format]
     reader = getattr(import_module(f".readers.{module}", __package__), name)
-    found: Format = reader(origin, options, format) if name == "ArrowTable" else reader(origin, options)
-    return found
+    return reader(origin, options, format) if name == "ArrowTable" else reader(origin, options)
 
 
 def sniff(head: bytes, name: str = "the stream") -> str:

@@ -84,8 +84,7 @@ class Stream:
     def n_rows(self) -> int | None:
         """The number of rows of arrays, data sets and synthetic streams; None for what must be read to know it."""
         if self._whole is not None:
-            rows: int = self._whole[0].shape[0]
-            return rows
+            return self._whole[0].shape[0]
         rows_made = self._format.n_rows
         return None if rows_made is None else max(0, rows_made - self.options.skip)
 

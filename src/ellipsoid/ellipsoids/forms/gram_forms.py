@@ -192,8 +192,7 @@ def coefficients_of(arrays: FormArrays, numbers: Floats) -> Floats:
     if not numbers[FACTORED]:
         return square
     root = solve_triangular(square, np.eye(stored), check_finite=False)
-    S: Floats = root @ root.T
-    return S
+    return root @ root.T
 
 
 def over_D(along: Floats, pairs: Floats) -> Floats:
@@ -201,8 +200,7 @@ def over_D(along: Floats, pairs: Floats) -> Floats:
     D = pairs[:, PAIR_D]
     if not (D > 0.0).all():
         raise np.linalg.LinAlgError("a downdate has left nothing")
-    found: Floats = along / D
-    return found
+    return along / D
 
 
 def check_factored(numbers: Floats, arrays: FormArrays, name: str) -> None:

@@ -99,8 +99,7 @@ def _code_of(module: ModuleType) -> CodeType | None:
     """The code of a module as its loader keeps it, or compiled from its file; None where there is no file."""
     get_code = getattr(module.__loader__, "get_code", None)
     if get_code is not None:
-        found: CodeType | None = get_code(module.__name__)
-        return found
+        return get_code(module.__name__)
     path = Path(getattr(module, "__file__", None) or "")
     return compile(path.read_bytes(), str(path), "exec", dont_inherit=True) if path.is_file() else None
 

@@ -160,8 +160,7 @@ def _array(file: Any, name: str) -> NDArray[Any]:
         raise ValueError(f"its array {name!r} is of type {kind}; it may be one of {', '.join(FLOATS | INTEGERS)}")
     if 0 in shape and max(shape) > WIDEST_EMPTY:
         raise ValueError(f"its array {name!r} has no entries but claims the shape {tuple(shape)}")
-    array: NDArray[Any] = file.get_tensor(name)
-    return array
+    return file.get_tensor(name)
 
 
 def _wide(array: NDArray[Any]) -> NDArray[Any]:

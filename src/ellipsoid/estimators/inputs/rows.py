@@ -163,8 +163,7 @@ class RowSource:
         X = self._X
         if not self.sparse:
             block = np.asarray(X[start:stop], dtype=np.float64)
-            norms: NDArray[np.float64] = np.einsum("ij,ij->i", block, block)
-            return norms
+            return np.einsum("ij,ij->i", block, block)
         ends = np.concatenate([[0.0], np.cumsum(np.asarray(X.data, dtype=np.float64) ** 2)])
         return ends[X.indptr[start + 1 : stop + 1]] - ends[X.indptr[start:stop]]
 

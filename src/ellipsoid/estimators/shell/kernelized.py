@@ -90,15 +90,13 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
         core = self._expansion("support_")
         if core.kernel[0] != "precomputed":
             raise AttributeError("support_ is for precomputed kernels; see support_vectors_")
-        columns: NDArray[np.int64] = core.table.reading().support()
-        return columns
+        return core.table.reading().support()
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
         """Kernel models: the coefficients that predictions use, one row per score, one column per support pattern."""
         core = self._expansion("dual_coef_")
-        coefficients: NDArray[np.float64] = core.table.reading().coefficients(core.scores, core.rounds).T
-        return coefficients
+        return core.table.reading().coefficients(core.scores, core.rounds).T
 
     def _expansion(self, name: str) -> ExpansionLearner:
         core = self._fitted(name)

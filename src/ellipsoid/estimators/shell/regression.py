@@ -91,8 +91,7 @@ class NumberLearner(Learner):
         return float(row.decide_args[-1][SCORES, 0])
 
     def scores_before(self, source: RowSource, row: int) -> Floats:
-        found: Floats = self.decision(source.only(row))[0]
-        return found
+        return self.decision(source.only(row))[0]
 
     def predict_before(self, source: RowSource, row: int) -> Any:
         return float(self.scores_before(source, row)[0])

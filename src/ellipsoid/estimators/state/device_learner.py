@@ -88,5 +88,4 @@ class DeviceParameters:
 
     def _check_call(self, *args: Any) -> tuple[Any, ...]:
         self._placed(self.__dict__.get("_core"))
-        found: tuple[Any, ...] = super()._check_call(*args)  # type: ignore[misc]
-        return found
+        return super()._check_call(*args)  # type: ignore[misc]

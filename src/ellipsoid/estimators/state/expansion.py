@@ -282,8 +282,7 @@ class ExpansionLearner(DeviceLearner):
     def block_scores(self, table: Any, block: Block, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of a block, or shares of the votes; for two labels the lead of the second."""
         if not self.vote:
-            scores: NDArray[np.float64] = table.scores(block, coef)
-            return scores
+            return table.scores(block, coef)
         shares: NDArray[np.float64] = table.votes(block, len(self.labels), self.rounds, self.scores)
         return shares[:, 1:] - shares[:, :1] if len(self.labels) == 2 else shares
 

@@ -31,5 +31,4 @@ class Observable:
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
         """The scores of one example."""
         self._learned()
-        scores: NDArray[np.float64] = self.decision_function(self._one_row(x)[0])
-        return scores
+        return self.decision_function(self._one_row(x)[0])

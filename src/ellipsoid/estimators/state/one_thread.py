@@ -53,5 +53,4 @@ def one_thread_at_a_time(learn: Method) -> Method:
 @one_thread_at_a_time
 def learn_row_alone(model: Any, x: Any, y: Any) -> bool:
     """Learn a single row, which may make arrays grow, while no other thread learns with the model."""
-    learned: bool = model._learn_row(x, y, alone=True)
-    return learned
+    return model._learn_row(x, y, alone=True)

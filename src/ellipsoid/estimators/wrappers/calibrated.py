@@ -142,8 +142,7 @@ class Calibrated(ObservingWrapper):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable labels; a tie goes to the label of the smallest index."""
-        labels: NDArray[Any] = self._learned().classes_[self._logits(X).argmax(axis=1)]
-        return labels
+        return self._learned().classes_[self._logits(X).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of every label, in the order of ``classes_``."""
@@ -190,8 +189,7 @@ class Calibrated(ObservingWrapper):
     @property
     def biases_(self) -> NDArray[np.float64]:
         """What is added for each label; they sum to zero."""
-        biases: NDArray[np.float64] = self._calibration("biases_").table[PARAMETERS, 1:].copy()
-        return biases
+        return self._calibration("biases_").table[PARAMETERS, 1:].copy()
 
     @property
     def scale_(self) -> float:
@@ -268,5 +266,4 @@ class _WatchedRow(NamedTuple):
 
 def _core(learner: Any) -> Learner:
     """What the learner knows, also behind a scaler."""
-    core: Learner = getattr(learner, "learner_", learner)._core
-    return core
+    return getattr(learner, "learner_", learner)._core

@@ -160,8 +160,7 @@ class Calibration:
         """Learn the rows one after the other; returns the logits that each had before."""
         args = self.arguments(scores, codes, half)
         call(calibrate, *args)
-        logits: Floats = args[-1]
-        return logits
+        return args[-1]
 
     def expect(self, learner: Any, scores: Floats, codes: NDArray[np.int64]) -> None:
         """Rows are about to be learned by a learner: their scores will stand in the columns, their labels' codes do."""

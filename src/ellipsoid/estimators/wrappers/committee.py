@@ -271,8 +271,7 @@ class Committee(Observable, MetaLearner):
         """The labels of the greatest weight; a tie goes to the label of the smallest index."""
         council = self._learned()
         shares = council.decide(lambda member: score_matrix(member.decision_function(X)))
-        labels: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
-        return labels
+        return self.classes_[shares.argmax(axis=1)]
 
     def predict_one(self, x: Any) -> Any:
         """The label predicted for one example."""

@@ -132,8 +132,7 @@ class Conformal(ObservingWrapper):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The learner's labels or numbers."""
-        found: NDArray[Any] = self._learned().predict(X)
-        return found
+        return self._learned().predict(X)
 
     def predict_one(self, x: Any) -> Any:
         """The learner's label or number for one example."""
@@ -145,8 +144,7 @@ class Conformal(ObservingWrapper):
         if is_regressor(learner):
             raise AttributeError("a regressor has intervals instead of sets: see predict_interval")
         scores = learner.decision_function(X)
-        sets: NDArray[np.bool_] = self._nonconformities(score_matrix(scores)) <= self.threshold_
-        return sets
+        return self._nonconformities(score_matrix(scores)) <= self.threshold_
 
     def predict_set_one(self, x: Any) -> set[Any]:
         """The labels in the set of one example."""

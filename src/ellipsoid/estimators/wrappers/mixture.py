@@ -225,8 +225,7 @@ class Mixture:
 
     def switching_losses(self) -> Floats:
         """The least loss of a sequence of learners with 0, 1, ... switches at most."""
-        least: Floats = self.best.min(axis=1) + self.numbers[OFFSET]
-        return least
+        return self.best.min(axis=1) + self.numbers[OFFSET]
 
     def switching_bounds(self) -> Floats:
         """What the committee can have lost at the most, if those are its rivals; computed outwards."""

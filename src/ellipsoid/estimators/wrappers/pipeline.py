@@ -80,8 +80,7 @@ class Scaled(Wrapper):
         return self
 
     def _learn_predict_positive(self, shown: Any, X: Any, y: Any, classes: Any, weight: Floats) -> NDArray[Any]:
-        predicted: NDArray[Any] = self._learn_rows(X, y, classes, weight, watch=True)
-        return predicted
+        return self._learn_rows(X, y, classes, weight, watch=True)
 
     def _learn_rows(self, X: Any, y: Any, classes: Any, weight: Floats, watch: bool | Observer = False) -> Any:
         return self._learn_named_rows(*self._unnamed(X), y, classes, weight, watch)
@@ -243,22 +242,19 @@ class Scaled(Wrapper):
     @available_if(lambda self: hasattr(self._current_learner, "decision_function"))
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of the learner for the scaled rows."""
-        scores: NDArray[np.float64] = self._learned().decision_function(self._scaled(X))
-        return scores
+        return self._learned().decision_function(self._scaled(X))
 
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
         learner, scaler = self._learned(), self.scaler_
         if is_named(x):
             known = self._known_part(x)
             row, columns = self._named(known)
-            scores: NDArray[np.float64] = learner._decision_of_one(_values(known, columns, scaler.scaled(row)))
-            return scores
+            return learner._decision_of_one(_values(known, columns, scaler.scaled(row)))
         return self.decision_function(one_row(x, self._features, self)[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the learner for the scaled rows."""
-        labels: NDArray[Any] = self._learned().predict(self._scaled(X))
-        return labels
+        return self._learned().predict(self._scaled(X))
 
     def predict_one(self, x: Any) -> Any:
         """The label predicted for one example."""

@@ -146,8 +146,7 @@ class Wrapper(MetaLearner):
 
     def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
         """The learner's bounds, for the stream of rows that it saw."""
-        bounds: list[Certificate] = self._learned().certificates(comparator)
-        return bounds
+        return self._learned().certificates(comparator)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of the rows whose label is predicted; around a regressor, the coefficient of determination."""

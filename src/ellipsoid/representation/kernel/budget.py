@@ -112,8 +112,7 @@ class BudgetTable(ExpansionTable):
     def _losses(self, z: Floats, residual: float, scores: int) -> Floats:
         """The loss of removing each pattern, where the new example is one of them."""
         coef = self.coef[: self.used, :scores]
-        losses: Floats = np.einsum("ir,ir->i", coef, coef) / (np.diag(self.inverse)[: self.used] + z * z / residual)
-        return losses
+        return np.einsum("ir,ir->i", coef, coef) / (np.diag(self.inverse)[: self.used] + z * z / residual)
 
     def _replace(
         self, p: int, block: Block, ahead: Lookahead, t: int, bordered: tuple[Floats, float], values: Floats, mark: Mark

@@ -254,8 +254,7 @@ class DevicePatterns:
 
     def up(self, array: Any) -> Floats:
         """Copy an array from the device."""
-        host: Floats = array.get() if hasattr(array, "get") else array
-        return host
+        return array.get() if hasattr(array, "get") else array
 
     @within_memory
     def sums_of(self, kernel: Any, rows: tuple[Any, Any], coef: Any, constant2: float, places: Any = None) -> Any:

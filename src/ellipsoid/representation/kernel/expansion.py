@@ -221,8 +221,7 @@ class ExpansionTable(Table):
         kept = self.coef[: self.used, :scores]
         if self.average and rounds:
             total, late = elapsed(self.numbers, float(rounds)), self.late[: len(kept), :scores]
-            mean: Floats = (total / rounds) * kept[: len(late)] - late / rounds
-            return mean
+            return (total / rounds) * kept[: len(late)] - late / rounds
         return float(self.numbers[SCALE]) * kept
 
     def votes(self, block: Block, labels: int, rounds: int, scores: int) -> Floats:

@@ -116,8 +116,7 @@ def powers_of(kernel: Any, norms: Floats) -> Floats:
     """K(x, x) of rows with these squared norms."""
     if isinstance(kernel, RBF):
         return np.ones(len(norms))
-    found: Floats = (kernel.gamma * norms + kernel.coef0) ** kernel.degree
-    return found
+    return (kernel.gamma * norms + kernel.coef0) ** kernel.degree
 
 
 def kernel_matrix(kernel: Any, A: Floats, B: Floats) -> Floats:

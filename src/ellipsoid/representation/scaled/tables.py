@@ -45,8 +45,7 @@ class ScaledTable(LinearTable):
 
     def _mean(self, rounds: int) -> Floats:
         past = self.numbers[SCALE_SUM] + self.numbers[SCALE] * (rounds - self.numbers[SINCE])
-        found: Floats = mean(self.W, self.U, rounds, past)
-        return found
+        return mean(self.W, self.U, rounds, past)
 
     def predictor(self, rounds: int) -> Any:
         if not self.average or rounds == 0:

@@ -78,8 +78,7 @@ class Reading:
     def coefficients(self, scores: int, rounds: int) -> Floats:
         """A row for each pattern, averaged over the rounds where averages are kept."""
         kept = self.coef[:, :scores]
-        mean: Floats = kept - self.late[:, :scores] / rounds if self.table.average and rounds else kept.copy()
-        return mean
+        return kept - self.late[:, :scores] / rounds if self.table.average and rounds else kept.copy()
 
     def support(self) -> Any:
         """The support patterns as rows."""

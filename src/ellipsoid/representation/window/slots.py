@@ -58,8 +58,7 @@ class Slots:
 
     def alphas(self) -> Floats:
         """The alphas of the window, the oldest first."""
-        alphas: Floats = self.arrays["alpha"][self.order]
-        return alphas
+        return self.arrays["alpha"][self.order]
 
     def dual(self) -> WindowDual:
         """What the ascent works on, with scratch of its own."""

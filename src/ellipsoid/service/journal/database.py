@@ -152,7 +152,4 @@ def first_and_last(connection: sqlite3.Connection, model: int) -> tuple[int, int
 
 def model_row(connection: sqlite3.Connection, name: str) -> tuple[Any, ...] | None:
     """id, body and champion of a model."""
-    row: tuple[Any, ...] | None = connection.execute(
-        "SELECT id, body, champion FROM models WHERE name = ?", (name,)
-    ).fetchone()
-    return row
+    return connection.execute("SELECT id, body, champion FROM models WHERE name = ?", (name,)).fetchone()

@@ -19,5 +19,4 @@ at = np.uint64
 def scanner(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile at the first call, keep the machine code on disk, and let other threads run meanwhile."""
     # A scan makes no arrays; with `_nrt` each short function that looks at a text counts references to it, atomically.
-    kept: Callable[..., Any] = compiled(function, nogil=True, error_model="numpy", _nrt=False)
-    return kept
+    return compiled(function, nogil=True, error_model="numpy", _nrt=False)
