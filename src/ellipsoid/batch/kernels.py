@@ -34,7 +34,8 @@ class Kernel:
             return np.asarray(self.name(A, B), dtype=np.float64)
         if self.name == "precomputed":
             return np.asarray(A, dtype=np.float64)
-        product = np.ascontiguousarray(_dense(A @ B.T))
+        product = A @ B.T
+        product = np.ascontiguousarray(product.toarray() if sparse.issparse(product) else product, dtype=np.float64)
         from_products(self.formula, product, squared_norms(A), squared_norms(B))
         if A is B and self.name == "rbf":
             np.fill_diagonal(product, 1.0)
@@ -108,10 +109,6 @@ def check_kernel(kernel: Kernel, K: Matrix) -> None:
         cholesky(system, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         raise ValueError(f"{label} is not positive semi-definite; choose another kernel") from None
-
-
-def _dense(product: Any) -> Matrix:
-    return product.toarray() if sparse.issparse(product) else np.asarray(product, dtype=np.float64)
 
 
 def squared_norms(A: Any) -> Vector:

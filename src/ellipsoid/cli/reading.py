@@ -216,9 +216,7 @@ def stream_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def stream_options_of_model(options: dict[str, Any], model: Any, kept: Any) -> dict[str, Any]:
-    """The same as arguments of `Inputs`; what the options leave open is as in the streams that the model learned, which
-    ``kept``, the `Position` in its file, remembers.
-    """
+    """The same; what they leave open is as in the streams that the model learned, which its `Position` ``kept``."""
     # A model that knows its features by names needs the names of these rows too.
     core = getattr(getattr(model, "learner_", model), "_core", None)
     keep_names = options["keep_names"] or getattr(core, "features", None) is not None

@@ -8,6 +8,7 @@ import socket
 import ssl
 import sys
 import threading
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.option("--insecure", is_flag=True, help="Allow any --host without tokens.")
 @click.option("--max-body", type=click.IntRange(1024), default=1 << 26, help="Most bytes in the body of a request.")
 @click.option(
-    "--slow-seconds", type=click.FloatRange(0.1), default=10.0,
+    "--slow-seconds", "chunk_seconds", type=click.FloatRange(0.1), default=10.0,
     help="Longest pause, in seconds, in the middle of a request.",
 )  # fmt: skip
 @click.option("--queue", type=click.IntRange(1), default=1024, help="Most requests that may wait to be written.")
@@ -59,6 +60,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 )
 @click.option(
     "--keep-unlabelled",
+    "keep_unlabelled_days",
     type=click.FloatRange(0),
     default=30.0,
     help="Number of days to keep an example that waits for its label.",
@@ -93,25 +95,15 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
     from ellipsoid.service.server import run_service
     from ellipsoid.service.store import Store, StoreOptions
 
-    store_options = StoreOptions(
-        snapshot_rows=options["snapshot_rows"],
-        snapshot_seconds=options["snapshot_seconds"],
-        keep_rows=options["keep_rows"],
-        keep_days=options["keep_days"],
-        keep_unlabelled_days=options["keep_unlabelled"],
-        queue=options["queue"],
-        group_seconds=options["group_ms"] / 1000.0,
-        accept_loss=options["accept_loss"],
-    )
-    web_options = WebOptions(
-        max_body=options["max_body"],
-        chunk_seconds=options["slow_seconds"],
-        workers=options["workers"],
-        loopback_only=host in _LOOPBACK and not insecure,
-    )
+    options |= {"group_seconds": options["group_ms"] / 1000.0, "loopback_only": host in _LOOPBACK and not insecure}
+
+    def chosen(kind: Any) -> Any:
+        """Those options of the command that are fields of the kind."""
+        return kind(**{each.name: options[each.name] for each in fields(kind) if each.name in options})
+
     if demo:
         click.echo("getting the demo ready; the first time, compiling a learner takes some ten seconds", err=True)
-    opened = demo_store(store_options) if store is None else Store(store, store_options)
+    opened = demo_store(chosen(StoreOptions)) if store is None else Store(store, chosen(StoreOptions))
     network = {
         "host": host, "port": port, "ssl_keyfile": options["tls_key"], "ssl_certfile": options["tls_certificate"],
     }  # fmt: skip
@@ -119,7 +111,7 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
     def listening(address: str) -> None:
         click.echo(f"serving {opened.folder} on {address}")
 
-    sys.exit(run_service(opened, tokens, web_options, listening, **network))
+    sys.exit(run_service(opened, tokens, chosen(WebOptions), listening, **network))
 
 
 def _check_tls(key: str, certificate: str) -> None:

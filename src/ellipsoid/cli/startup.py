@@ -59,9 +59,7 @@ def _import_scikit_learn() -> None:
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Never search the hundred thousand objects that imports make for garbage, neither now, nor later, nor at the end
-    of the process: modules keep them to the end.
-    """
+    """Never search for garbage among the hundred thousand objects that imports make: they stay to the end."""
     before = gc.isenabled()
     gc.disable()
     try:

@@ -233,8 +233,7 @@ class QuasiAdditive(WeightParameters, InterceptParameters, DualClassifier):
             rule = dual_ascent.LinkedAscent(passive, margin, cap, push, link.pair)
         return DualLearner(rule, link, intercept=self._constant, average=self.average, one_vs_rest=ovr)
 
-    def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
-        assert isinstance(learner, DualLearner)
+    def _check_growth(self, learner: Any, known: list[Any], labels: Any) -> None:
         if not learner.link.quadratic:
             refuse_third_label(learner, known, labels)
 
@@ -244,8 +243,7 @@ class QuasiAdditive(WeightParameters, InterceptParameters, DualClassifier):
         tags.classifier_tags.poor_score = self.link == "entropy"
         return tags
 
-    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
-        assert isinstance(learner, DualLearner)
+    def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         w = comparator if learner.constant else comparator[:, 1:]
         run, link, theta = learner.solution(), learner.link, learner.theta()
         if link.quadratic:

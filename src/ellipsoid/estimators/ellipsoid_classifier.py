@@ -154,8 +154,7 @@ class EllipsoidClassifier(OnlineClassifier):
         """Whether it predicts by its "last" weights or by their "average"."""
         return ("last", "average")[self._fitted("head_").table.head()[1]]
 
-    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
-        assert isinstance(learner, CopiesLearner)
+    def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         # Those of the usual speed are the learner's own, as ``mistakes_`` counts them.
         names = ("mistakes", *(f"mistakes, {speed} speed" for speed in SPEEDS[1:]))
         found = []

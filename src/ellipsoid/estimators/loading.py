@@ -52,7 +52,8 @@ def open_model(path: Any) -> tuple[Any, container.Content]:
             inner.stream_ = kept
         return model, content
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-        raise DamagedModel(f"{path} is not a sound model: {_reason(error)}") from error
+        lacks = "it lacks " if isinstance(error, KeyError) else ""
+        raise DamagedModel(f"{path} is not a sound model: {lacks}{error}") from error
     except MemoryError as error:
         raise DamagedModel(f"{path} needs more memory than there is") from error
 
@@ -215,10 +216,6 @@ def _with_present_counts(arrays: StoredArrays) -> StoredArrays:
     largest = LARGEST_WEIGHT if arrays["tally"][tallies.WEIGHED] else 1.0
     weights = np.maximum(weights, LEAST_SHARE / max(1, weights.size))
     return {**arrays, "committee_counts": np.append(counts, largest * counts[COUNTED]), "committee_weights": weights}
-
-
-def _reason(error: Exception) -> str:
-    return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -18,7 +18,6 @@ from .parameters.validation import positive
 from .shell.base import OnlineClassifier
 from .shell.early_stopping import HeldOut
 from .state.binary_esvm import SOFT_MARGIN_R, Terms, check_constants
-from .state.learner import Learner
 from .state.online_esvc import EllipsoidalSVMLearner, row_lengths
 
 
@@ -89,9 +88,8 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         bias = None if self.intercept_scaling is None else positive("intercept_scaling", self.intercept_scaling)
         return EllipsoidalSVMLearner(terms, intercept=self._constant, average=self.average, bias=bias)
 
-    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+    def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         """Weak duality, and the margin that no vector can exceed on the updates."""
-        assert isinstance(learner, EllipsoidalSVMLearner)
         svms = learner.table.svms
         duals = [Span.within(svm.dual(), svm.rounding_error()) for svm in svms]
         least = sum(duals, Span.exactly(0.0))

@@ -212,8 +212,7 @@ class OnlineSVM(WeightParameters, KernelClassifier, DualClassifier):
         }  # fmt: skip
         return WindowLearner(rule, **shared) if kernel[0] == "linear" else KernelWindowLearner(rule, kernel, **shared)
 
-    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
-        assert isinstance(learner, Windowed)
+    def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         run, tally = learner.solution(), learner.tally
         if isinstance(learner, ExpansionLearner):
             # A kernel model is its own comparator, known by its length alone.

@@ -58,8 +58,7 @@ class PassiveAggressiveRegressor(SlackParameters, OnlineRegressor, BudgetClassif
         if isinstance(self.average, str):
             raise ValueError(f"average must be True or False, because numbers cannot be voted on; got {self.average!r}")
         rule = PassiveAggressiveRule(0.0, *slack)
-        learner = self._learner(rule, budget=self.budget)
-        assert isinstance(learner, NumberLearner)
+        learner: Any = self._learner(rule, budget=self.budget)
         learner.tube = positive("tube", self.tube, zero=True)
         return learner
 

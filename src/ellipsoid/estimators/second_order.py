@@ -191,9 +191,7 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
 
     @property
     def update_rounds_(self) -> NDArray[np.int64]:
-        """The rounds (counted from 1) of the updates: the witnesses of the certificates. A diagonal covariance
-        keeps none, and neither does one with a drift.
-        """
+        """The rounds (counted from 1) of the updates; a diagonal covariance, or one with a drift, keeps none."""
         if isinstance(self._fitted("update_rounds_").table, DiagonalTable):
             raise AttributeError("a diagonal covariance, or one with a drift, keeps no list of its updates")
         if self._core.mixed is not None:

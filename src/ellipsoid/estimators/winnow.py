@@ -144,8 +144,7 @@ class Winnow(OnlineClassifier):
         tags.classifier_tags.poor_score = not self.balanced
         return tags
 
-    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
-        assert isinstance(learner, WinnowLearner)
+    def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         rule, tally, theta = learner.rule, learner.tally, learner.theta()
         U = comparator if learner.constant else comparator[:, 1:]
         if len(learner.labels) == 2 and len(U) == 1:

@@ -30,6 +30,10 @@ from .run import Prequential
 FORM = 4
 
 
+def _sum_over_passes(name: str) -> Any:
+    return property(lambda cell: sum(getattr(run, name) for run in cell.passes))
+
+
 @dataclass(frozen=True, eq=False)
 class Cell:
     """``seed`` drew the order of the rows (None: file order); every pass uses that order. A model that was fitted on
@@ -50,21 +54,7 @@ class Cell:
     elapsed: float
     weights: tuple[float, ...] = ()
 
-    @property
-    def mistakes(self) -> int:
-        return sum(run.mistakes for run in self.passes)
-
-    @property
-    def updates(self) -> int:
-        return sum(run.updates for run in self.passes)
-
-    @property
-    def seconds(self) -> float:
-        return sum(run.seconds for run in self.passes)
-
-    @property
-    def rows(self) -> int:
-        return sum(run.rows for run in self.passes)
+    mistakes, updates, seconds, rows = map(_sum_over_passes, ("mistakes", "updates", "seconds", "rows"))
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for strict JSON, which has no infinity: a bound that does not hold is null."""

@@ -1,6 +1,4 @@
-"""Learners by name: the ones a comparison shows by default, and any other written as
-``NAME:key=value:key=value``.
-"""
+"""Learners by name: those that a comparison shows by default, others written as ``NAME:key=value:key=value``."""
 
 from __future__ import annotations
 

@@ -139,9 +139,7 @@ class Position:
 
 
 def mark_of(name: str, size: int | None = None) -> str | None:
-    """What identifies a file, or its first ``size`` bytes: the size and a digest; None for what is no file (a pipe, a
-    data set).
-    """
+    """The size and a digest of a file, or of its first ``size`` bytes; None for what is no file."""
     path = Path(name)
     if name == "-" or not path.is_file():
         return None

@@ -238,7 +238,7 @@ class ErrorRecorder(Recorder):
             mistake_bound=bound,
             hindsight=hindsight,
             dual_objective=dual,
-            labels=tuple(map(_plain_label, self.confusion.labels)),
+            labels=tuple(x if isinstance(x, bool | int | float | str) else str(x) for x in self.confusion.labels),
             confusion=self.confusion.matrix,
             label_counts=self.confusion.counts,
             repeat_errors=self.confusion.repeat_errors,
@@ -282,7 +282,3 @@ def wrong_rows(predicted: Any, y: Any) -> Any:
         raise ValueError(f"the label {label!r} is of another kind than the labels of the model, such as {last!r}")
     wrong = np.asarray(predicted != y).astype(bool)
     return wrong.any(axis=1) if wrong.ndim == 2 else wrong
-
-
-def _plain_label(label: Any) -> Any:
-    return label if isinstance(label, bool | int | float | str) else str(label)

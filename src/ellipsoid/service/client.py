@@ -8,6 +8,7 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from math import isfinite
 from os import PathLike, fspath
 from typing import Any, Self
@@ -105,9 +106,7 @@ class Client:
         return self._json("POST", f"{_model(name)}/learn", example)
 
     def learn_many(self, name: str, examples: Iterable[dict[str, Any]], rows: int = SENT_ROWS) -> dict[str, int]:
-        """Learn examples ``{"x": ..., "y": ..., "key": ...}`` in batches of ``rows``, each of which is learned as a
-        whole or not at all.
-        """
+        """Learn ``{"x": ..., "y": ..., "key": ...}`` in batches of ``rows``, each as a whole or not at all."""
         total = {"t": 0, "learned": 0, "duplicates": 0}
         for batch in batches(examples, rows):
             run = uuid4().hex
@@ -124,9 +123,7 @@ class Client:
     def predict(
         self, name: str, x: Any, *, scores: bool = False, keep: bool = False, id: str | None = None
     ) -> dict[str, Any]:
-        """The predicted label of one example, with what else the service knows; with ``keep`` the example is kept until
-        it gets its true label.
-        """
+        """The predicted label of an example and what else is known; ``keep`` keeps it until it gets its true label."""
         # With an id, an example that is sent twice, because an answer was lost, is kept once.
         id = uuid4().hex if keep and id is None else id
         asked = {"x": _features(x), "scores": scores, "keep": keep, **({} if id is None else {"id": id})}
@@ -250,13 +247,8 @@ def batches(items: Iterable[Any], most: int = SENT_ROWS) -> Iterator[list[Any]]:
     >>> list(batches("abcde", 2))
     [['a', 'b'], ['c', 'd'], ['e']]
     """
-    batch: list[Any] = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == most:
-            yield batch
-            batch = []
-    if batch:
+    iterator = iter(items)
+    while batch := list(islice(iterator, most)):
         yield batch
 
 

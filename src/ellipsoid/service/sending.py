@@ -87,9 +87,7 @@ def send(
     rows: int = 1000,
     tick: Callable[[int], None] | None = None,
 ) -> dict[str, int]:
-    """Send the rows of a stream that the service does not have; returns how many it had before, learned now, and
-    found to be duplicates.
-    """
+    """Send the rows that the service does not have; how many it had before, learned now, and found twice."""
     start = first_unsent(client, name, digest)
     total = {"resumed": start, "learned": 0, "duplicates": 0}
     for batch in batches(examples_of(stream, start), rows):

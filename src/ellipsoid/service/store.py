@@ -184,9 +184,7 @@ class Store:
     def submit_later(
         self, change: Callable[[sqlite3.Connection], Any], reply: Callable[[Any], None] = lambda answer: None
     ) -> None:
-        """Write something small that nobody waits for, and that is no loss where it fails; ``reply`` gets the answer or
-        error in the thread of the journal.
-        """
+        """Write something small that may be lost; ``reply`` gets the answer or error in the thread of the journal."""
         self.journal.submit(Change(reply, change), urgent=True)
 
     def submit_change(self, change: Callable[[sqlite3.Connection], Any]) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +48,11 @@ class Chunk(_Rows):
         return chunk
 
 
+def _of_format(name: str, doc: str) -> Any:
+    """A property of a stream that its format knows."""
+    return property(attrgetter(f"_format.{name}"), doc=doc)
+
+
 class Stream:
     """What `open_stream` returns.
 
@@ -75,10 +81,27 @@ class Stream:
         """The stream in words, with what was detected: ``train.svm.gz: svmlight text, features count from 1``."""
         return f"{self.name}: {self._format.describe()}"
 
-    @property
-    def n_features(self) -> int | None:
-        """The width of the chunks, None while it is unknown."""
-        return self._format.n_features
+    n_features: int | None = _of_format("n_features", "The width of the chunks, None while it is unknown.")
+    header: list[str] | None = _of_format(
+        "header", "The names in the first line of CSV text; None while they are unknown, and where it has none."
+    )
+    columns: list[str] | None = _of_format(
+        "columns", "The names of a table's columns of numbers in the order of the features, None while unknown."
+    )
+    label_column: str | None = _of_format(
+        "label_column", "A table's column of labels in words; None while it is unknown, and for other formats."
+    )
+    kinds: dict[str, str | None] | None = _of_format(
+        "kinds",
+        "What each of a table's columns of features holds, as in `Options`, None for a column without a value so far; "
+        "None while it is unknown, and for other formats.",
+    )
+    zero_based: bool | None = _of_format(
+        "zero_based", "Whether the features of svmlight text count from 0; None while unknown, and for other formats."
+    )
+    bits: int | None = _of_format(
+        "bits", "Features are hashed to ``2**bits`` columns; None while that is unknown, and where they are not."
+    )
 
     @property
     def n_rows(self) -> int | None:
@@ -100,38 +123,6 @@ class Stream:
             return self._format.classes
         y = self._whole[1]
         return None if y is None or y.ndim > 1 else np.unique(y)
-
-    @property
-    def header(self) -> list[str] | None:
-        """The names in the first line of CSV text; None while they are unknown, and where it has none."""
-        return self._format.header
-
-    @property
-    def columns(self) -> list[str] | None:
-        """The names of a table's columns of numbers in the order of the features, None while they are unknown."""
-        return self._format.columns
-
-    @property
-    def label_column(self) -> str | None:
-        """A table's column of labels in words; None while it is unknown, and for other formats."""
-        return self._format.label_column
-
-    @property
-    def kinds(self) -> dict[str, str | None] | None:
-        """What each of a table's columns of features holds, as in `Options`, None for a column without a value so far;
-        None while it is unknown, and for other formats.
-        """
-        return self._format.kinds
-
-    @property
-    def zero_based(self) -> bool | None:
-        """Whether the features of svmlight text count from 0; None while that is unknown, and for other formats."""
-        return self._format.zero_based
-
-    @property
-    def bits(self) -> int | None:
-        """Features are hashed to ``2**bits`` columns; None while that is unknown, and where they are not."""
-        return self._format.bits
 
     @property
     def bytes_total(self) -> int | None:
@@ -180,7 +171,8 @@ class Stream:
             X = np.concatenate(Xs)
         else:
             width = max(X.shape[1] for X in Xs)
-            X = sparse.vstack([_widened(X, width) for X in Xs], format="csr")
+            parts = [sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width)) for X in Xs]
+            X = sparse.vstack(parts, format="csr")
         if ys[0] is None:
             return X, None
         # With words among them, NumPy would turn numbers into words.
@@ -198,7 +190,3 @@ class Stream:
         X, y = self._format.whole
         skip = self.options.skip
         return X[skip:] if skip else X, y[skip:] if y is not None and self.options.labelled else None
-
-
-def _widened(X: Any, width: int) -> Any:
-    return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))

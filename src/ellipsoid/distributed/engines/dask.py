@@ -72,9 +72,7 @@ class Dask(Engine):
         return self._known
 
     def send(self, value: Any, key: str) -> Any:
-        """A task that returns the value, which the scheduler can run again; a parcel if the value is large and all
-        workers can read the folder.
-        """
+        """A task that returns the value, and can run again; a parcel if it is large and all can read the folder."""
         self._workers()
         if is_large(value) and self.folder is not None:
             parcel = self._as_parcel(value, self.folder, key)

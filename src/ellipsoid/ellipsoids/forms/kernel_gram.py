@@ -131,9 +131,7 @@ WAITS, ANSWERED, LENGTH2, QUADRATIC, ERROR, FACTOR = range(6)
 
 
 class WaitingGram(NamedTuple):
-    """The same with S on a device: a row that needs S waits. ``before`` and ``sums_before`` are copies of the state and
-    the tally from before the row.
-    """
+    """The same with S on a device, for which rows wait; ``before`` and ``sums_before`` are copies from before a row."""
 
     ahead: AheadGram
     state: np.ndarray

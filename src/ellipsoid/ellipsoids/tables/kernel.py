@@ -345,9 +345,7 @@ class KernelTable(Table):
 
     @staticmethod
     def check(arrays: FormArrays, functions: int, columns: float) -> None:
-        """Raise ``ValueError`` unless arrays of a file make a kernel expansion of so many functions, for a rule that
-        makes at most ``columns`` downdates.
-        """
+        """Refuse arrays that are no kernel expansion of so many functions, with at most ``columns`` downdates."""
         name = "R" if "R" in arrays else "S"
         patterns, stored = len(arrays["SV"]), len(arrays[name])
         numbers = slots.checked_numbers(arrays, patterns, columns)

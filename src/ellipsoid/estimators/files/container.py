@@ -107,7 +107,8 @@ def read(path: Any) -> Content:
         raise DamagedModel(f"{path} is not a model file of ellipsoid, or is damaged: {error}") from error
     except MemoryError as error:
         raise DamagedModel(f"{path} needs more memory than there is") from error
-    return Content(version, header, {name: _wide(array) for name, array in arrays.items()}, sha256)
+    wide = {n: a.astype(np.float64 if a.dtype.kind == "f" else np.int64, copy=False) for n, a in arrays.items()}
+    return Content(version, header, wide, sha256)
 
 
 def checksum(text: str, arrays: StoredArrays) -> str:
@@ -161,7 +162,3 @@ def _array(file: Any, name: str) -> NDArray[Any]:
     if 0 in shape and max(shape) > WIDEST_EMPTY:
         raise ValueError(f"its array {name!r} has no entries but claims the shape {tuple(shape)}")
     return file.get_tensor(name)
-
-
-def _wide(array: NDArray[Any]) -> NDArray[Any]:
-    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)

@@ -148,11 +148,8 @@ class EllipsoidalSVMLearner(Learner):
             self.split = self.rounds > 0
             svms.insert(0, svms[0].mirrored())
         if len(self.labels) != 2:
-            svms.append(self._new())
+            svms.append(BinaryESVM(self.terms._replace(bias=self.bias), self.terms.offset + self.table.width))
         self.table.svms = svms
-
-    def _new(self) -> BinaryESVM:
-        return BinaryESVM(self.terms._replace(bias=self.bias), self.terms.offset + self.table.width)
 
     def settle(self, norm: float, radius: float) -> None:
         """Fix the size of the constant feature, and the radius that the first steps assume."""

@@ -102,9 +102,7 @@ class Conformal(ObservingWrapper):
     def learn_predict_set(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.bool_]]:
-        """``partial_fit`` that returns what was predicted of each row before: the label, the size of the set, and
-        whether it held the true label.
-        """
+        """``partial_fit`` that returns for each row, from before: label, size of the set, whether it held the truth."""
 
         def answers(observer: _ConformityObserver) -> Any:
             return np.concatenate(observer.predicted), np.concatenate(observer.sizes), np.concatenate(observer.held)

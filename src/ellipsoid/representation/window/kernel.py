@@ -175,7 +175,9 @@ class WindowExpansion(ExpansionTable):
     # -- files -------------------------------------------------------------------------------------------------
 
     def state(self, scores: int) -> dict[str, NDArray[Any]]:
-        arrays = {**super().state(scores), **self.slots.state(), "window_values": _mirrored(self.recent_gram)}
+        upper = self.recent_gram
+        both_halves = np.where(np.tri(len(upper), k=-1, dtype=np.bool_), upper.T, upper)
+        arrays = {**super().state(scores), **self.slots.state(), "window_values": both_halves}
         if self.mixed:
             del arrays["window_late"]
         matrix = self.recent.matrix
@@ -219,11 +221,6 @@ class WindowExpansion(ExpansionTable):
         if self.mixed and (self.patterns.find(self.recent, picks) == END).any():
             raise ValueError("its window holds an example that is no support pattern, and has an alpha")
         self._note()
-
-
-def _mirrored(upper: Floats) -> Floats:
-    """The symmetric matrix with this upper half."""
-    return np.where(np.tri(len(upper), k=-1, dtype=np.bool_), upper.T, upper)
 
 
 def _joined(one: Block, other: Block) -> Block:

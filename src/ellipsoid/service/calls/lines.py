@@ -97,9 +97,7 @@ def decoded_lines(
 
 
 def labelled_rows(stream: Any, text: bytes, line: int, refused: list[LineAnswer] | None) -> list[IncomingRows]:
-    """Labelled examples of some lines, in runs of one form. Lines that are wrong are added to ``refused``; where that
-    is None, the first of them raises a `CallProblem`.
-    """
+    """Labelled examples in runs of one form; bad lines are added to ``refused``, or raise a `CallProblem` if None."""
     scanned = scan_lines(text)
     if scanned is not None:
         rows = Rows(*scanned)

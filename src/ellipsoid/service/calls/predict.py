@@ -143,9 +143,7 @@ def _can_predict(stream: ModelStream, published: Published, xs: list[Any]) -> bo
 def open_questions(
     stream: ModelStream, most: int, who: str | None, skipped: list[str]
 ) -> tuple[Questions, list[tuple[Any, ...]]]:
-    """Questions, claimed for ``who`` unless that is None; and kept examples whose doubt is to be lowered, because they
-    need no label any more.
-    """
+    """Questions, claimed for ``who`` unless None, and those kept examples (with their doubt) that need no label."""
     with closing(opened(stream.path)) as connection:
         rows = connection.execute(
             "SELECT id, x, time, doubt FROM kept WHERE model = ? ORDER BY doubt DESC LIMIT ?", (stream.id, CANDIDATES)

@@ -43,9 +43,7 @@ CREATE TABLE IF NOT EXISTS history (model INTEGER NOT NULL, learner TEXT NOT NUL
 
 
 class JournalBlock(NamedTuple):
-    """Consecutive examples of one request, from number ``first`` of their model's stream on; ``size`` is about how many
-    bytes they take, where they are kept.
-    """
+    """Examples of one request from number ``first`` of their stream on, which take about ``size`` bytes of memory."""
 
     first: int
     rows: Rows
@@ -110,9 +108,7 @@ def insert_block(connection: sqlite3.Connection, model: int, block: JournalBlock
 def blocks_after(
     connection: sqlite3.Connection, model: int, row: int, until: int | None = None
 ) -> Iterator[JournalBlock]:
-    """The blocks that hold example ``row`` and later ones, before example ``until``; raises `DamagedStore` at the first
-    block that is damaged or missing.
-    """
+    """The blocks with the examples ``row`` to ``until - 1``; `DamagedStore` at one that is damaged or missing."""
     found = connection.execute("SELECT max(first) FROM blocks WHERE model = ? AND first <= ?", (model, row)).fetchone()
     expected = start = found[0] if found[0] is not None else row
     try:

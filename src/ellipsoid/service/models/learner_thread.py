@@ -100,9 +100,7 @@ class LearnerThread:
             champion.reply_when_learned(end, answer, reply)
 
     def hand_over(self, other: LearnerThread, seconds: float) -> bool:
-        """Make another learner the champion as soon as it has published what this one has acknowledged; False if that
-        takes longer than so many seconds.
-        """
+        """Make another one the champion once it has published as much; False if that takes longer than this."""
         deadline = time.monotonic() + seconds
         while other.failure is None:
             with self._waiting_lock:

@@ -46,7 +46,8 @@ class Published:
         X = as_predicted(x, self.learner.bits)
         with self.lock:
             scores = model.decision_function(X)
-            labels = model.classes_[_indices(scores)].tolist()
+            chosen = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+            labels = model.classes_[chosen].tolist()
             inner, rows = without_scaler(model, X)
             certain = inner.certain(rows).tolist() if hasattr(inner, "certain") else None
             ask = inner.query(rows).tolist() if hasattr(inner, "query") else None
@@ -78,10 +79,6 @@ def bounds_of(model: Any) -> list[Bound]:
         )
         for c in model.certificates()
     ]
-
-
-def _indices(scores: Any) -> Any:
-    return (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 def _doubt(scores: Any) -> list[float]:

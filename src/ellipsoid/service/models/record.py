@@ -16,9 +16,7 @@ MOST_PIECES = 256
 
 
 class RunRecord:
-    """``rows`` learned so far, of which ``errors`` were predicted wrongly. The arrays are replaced, never changed, so
-    that a copy is cheap.
-    """
+    """``rows`` learned, ``errors`` of them predicted wrongly; arrays are replaced, never changed: a copy is cheap."""
 
     def __init__(self) -> None:
         self.rows = self.errors = 0

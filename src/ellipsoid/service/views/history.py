@@ -94,11 +94,10 @@ class StoreHistory:
             store.submit_change(lambda connection: write_points(connection, fresh, gone))
 
     def add(self, model: int, learner: str, point: HistoryPoint, fresh: list[Any], gone: list[Any]) -> None:
-        """Add a point, if it is far enough from the last one; rows to write and to delete are added to ``fresh`` and
-        ``gone``.
-        """
+        """Add a point far enough from the last; rows to write and to delete are added to ``fresh`` and ``gone``."""
         points = self.points.get((model, learner), [])
-        if points and point.t - points[-1].t <= (_spacing(points) if len(points) > HISTORY_POINTS // 2 else 0.0):
+        spacing = (points[-1].t - points[0].t) / HISTORY_POINTS if len(points) > HISTORY_POINTS // 2 else 0.0
+        if points and point.t - points[-1].t <= spacing:
             return
         points = [*points, point]
         fresh.append((model, learner, *point))
@@ -106,10 +105,6 @@ class StoreHistory:
             gone += [(model, learner, old.t) for old in points[1:-1:2]]
             points = [points[0], *points[2:-1:2], points[-1]]
         self.points[model, learner] = points
-
-
-def _spacing(points: list[HistoryPoint]) -> float:
-    return (points[-1].t - points[0].t) / HISTORY_POINTS
 
 
 def write_points(connection: Any, fresh: list[tuple[Any, ...]], gone: list[tuple[Any, ...]]) -> None:

@@ -77,9 +77,7 @@ def shadow_of(model: Any, X: Any) -> Shadow | None:
 
 
 def _leads(rows: Any, scores: Any) -> Any:
-    """The coefficients of the weights in the leads: the row itself, or with several scores the highest minus the
-    second highest.
-    """
+    """The coefficients of the weights in the leads: the row, or of several scores the highest minus the second."""
     if scores.ndim == 1:
         return rows
     every = np.arange(len(rows))

@@ -56,9 +56,7 @@ def after_return(block: TextBlock, position: int) -> str:
 
 
 def finite_number(block: TextBlock, numeral: tuple[int, int], scale: float = 1.0) -> float:
-    """``scale`` times the numeral between two positions of a block, rounded by Python; `LineError` with the line in the
-    block where that is too large.
-    """
+    """``scale`` times the numeral between two positions, as Python rounds it; `LineError` where it is too large."""
     begin, end = numeral
     word = bytes(block.raw[begin:end]).decode("ascii")
     value = scale * float(word)

@@ -134,9 +134,7 @@ class ScannedText(Format):
         return Scanned(pieces, lines, flaw, (all_rows / block.stop, all_values / block.stop))
 
     def _read_hard(self, block: TextBlock, out: Any, found: Any) -> tuple[int, tuple[int, str] | None]:
-        """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the
-        next.
-        """
+        """Read the numerals left to Python; returns how many rows are good, and what is wrong with the next."""
         for *where, begin, end in out.hard[: found.hard].tolist():
             row, values, index, factor = self.place(out, found, where)
             try:

@@ -30,9 +30,7 @@ class SparseText(ScannedText):
             yield X, y, weights
 
     def expected(self, block: TextBlock) -> Density:
-        """The density at the beginning of the block: memory for the most rows that there could be would take longer to
-        get than the scan.
-        """
+        """The density at the beginning: memory for the most possible rows would cost more time than the scan."""
         size = min(block.stop, SAMPLE)
         return block.raw.count(b"\n", 0, size) / size, block.raw.count(self.mark, 0, size) / size
 

@@ -138,9 +138,7 @@ def digits(text, p, n):
 
 @forced
 def decimal(text, p, w, whole, n):
-    """The number that ``whole`` digits, which wrote w, a point and n digits from p on stand for, rounded to nearest; -1
-    if that is too much for a short cut.
-    """
+    """The number of w (``whole`` digits), a point and n digits from p on, to nearest; -1 if too much for short cuts."""
     value = -1.0
     if n <= 8 and whole + n <= 15:
         value = np.float64(w * _TEN[at(n)] + digits(text, p, n)) / _EXACT[at(n)]
@@ -196,9 +194,7 @@ def numeral(text, p):
 
 @inlined
 def after_digits(text, p, w, kept):
-    """The same for the part of a numeral from p on, after digits that write w, ``kept`` of them from the first
-    nonzero.
-    """
+    """The same from p on, after digits that write w, ``kept`` of them from the first nonzero."""
     q, lost = np.int64(0), False
     digit = np.int64(text[at(p)]) - 48
     while 0 <= digit <= 9:

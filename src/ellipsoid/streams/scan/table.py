@@ -52,9 +52,7 @@ class Cells(NamedTuple):
 
 
 class TableStop(NamedTuple):
-    """Why a scan stopped, and where: the next byte to read, or that of the flaw, in which column; line feeds passed,
-    rows and hard numerals written.
-    """
+    """Why a scan stopped; the next byte, or that of the flaw, its column; line feeds, rows, hard numerals so far."""
 
     reason: int
     position: int
@@ -148,9 +146,7 @@ def number_in(text, begin, end):
 
 @scanner
 def classify(text, start, stop, delimiter, kinds):
-    """Note for each column whether its first cell that is not missing is a NUMBER, INFINITE or a TEXT; IGNORED if there
-    is none.
-    """
+    """Whether the first cell of each column that is not missing is NUMBER, INFINITE or TEXT; IGNORED without one."""
     p, unknown = start, kinds.size
     while p < stop and unknown > 0:
         j = 0

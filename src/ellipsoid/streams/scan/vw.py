@@ -29,9 +29,7 @@ class VwRules(NamedTuple):
 
 
 class VwStop(NamedTuple):
-    """Why a scan stopped, and where: the next byte to read, or that of the flaw; line feeds passed, rows, values and
-    hard numerals written.
-    """
+    """Why a scan stopped; the next byte, or that of the flaw; line feeds, rows, values, hard numerals so far."""
 
     reason: int
     position: int
