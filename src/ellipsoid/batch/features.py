@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, solve_triangular
 
+from ellipsoid.ellipsoids.shapes.shape import squared_lengths
 from ellipsoid.engine.compile import compiled
 
-from .kernels import squared_norms
 from .problem import Matrix, Vector
 
 # Rows per chunk, so that a product with a large dense Phi stays in the cache and needs little memory.
@@ -115,7 +115,7 @@ class FeatureRows:
         return self.phi.toarray() if self.sparse else self.phi
 
     def squared_norms(self) -> Vector:
-        return squared_norms(self.phi)
+        return squared_lengths(self.phi)
 
     def times(self, w: Vector) -> Vector:
         return self.phi @ w

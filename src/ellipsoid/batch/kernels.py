@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky
 
+from ellipsoid.ellipsoids.shapes.shape import squared_lengths
 from ellipsoid.engine.rows import HUGE
 from ellipsoid.estimators.parameters.validation import positive, whole
 from ellipsoid.representation.kernel.functions import KERNELS, from_products
@@ -36,7 +37,7 @@ class Kernel:
             return np.asarray(A, dtype=np.float64)
         product = A @ B.T
         product = np.ascontiguousarray(product.toarray() if sparse.issparse(product) else product, dtype=np.float64)
-        from_products(self.formula, product, squared_norms(A), squared_norms(B))
+        from_products(self.formula, product, squared_lengths(A), squared_lengths(B))
         if A is B and self.name == "rbf":
             np.fill_diagonal(product, 1.0)
         return product
@@ -52,7 +53,7 @@ class Kernel:
             return np.array([float(np.asarray(self.name(A[[i]], A[[i]])).item()) for i in range(A.shape[0])])
         if self.name == "rbf":
             return np.ones(A.shape[0])
-        norms = squared_norms(A)
+        norms = squared_lengths(A)
         return norms if self.name == "linear" else (self.gamma * norms + self.coef0) ** self.degree
 
     @property
@@ -69,7 +70,7 @@ def make_kernel(
         raise ValueError(f"kernel must be one of {', '.join(NAMES)} or a function, got {name!r}")
     if not callable(name) and name != "precomputed":
         with np.errstate(over="ignore"):
-            refuse_huge(squared_norms(X), "squared norm")
+            refuse_huge(squared_lengths(X), "squared norm")
     if gamma == "scale":
         variance = _variance(X, weights) if name in ("rbf", "poly") else 1.0
         value = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
@@ -111,18 +112,11 @@ def check_kernel(kernel: Kernel, K: Matrix) -> None:
         raise ValueError(f"{label} is not positive semi-definite; choose another kernel") from None
 
 
-def squared_norms(A: Any) -> Vector:
-    """Squared norms of the rows of a dense or sparse matrix."""
-    if sparse.issparse(A):
-        return np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("ij,ij->i", A, A)
-
-
 def _variance(X: Any, weights: Vector | None) -> float:
     """The variance of all entries of X, each row counted by its weight."""
     share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
     sums = np.asarray(X.sum(axis=1)).ravel()
     mean = float(share @ sums) / X.shape[1]
     if sparse.issparse(X):
-        return float(share @ squared_norms(X)) / X.shape[1] - mean**2
-    return float(share @ squared_norms(X - mean)) / X.shape[1]
+        return float(share @ squared_lengths(X)) / X.shape[1] - mean**2
+    return float(share @ squared_lengths(X - mean)) / X.shape[1]

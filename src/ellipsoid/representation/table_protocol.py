@@ -31,11 +31,9 @@ class Table(Marked, Protocol):
 
     def reserve(self, scores: int, width: int) -> bool:
         """Make room for this many functions and features; True if arrays moved, so that ``rep`` is another one."""
-        ...
 
     def split(self, factor: float) -> None:
         """Turn one binary function w into the two of a run with two rows: ``-factor w`` and ``factor w``."""
-        ...
 
     # -- around the loop ---------------------------------------------------------------------------------------
 
@@ -58,7 +56,6 @@ class Table(Marked, Protocol):
 
         With ``rounds`` 0 it is the last hypothesis in any case.
         """
-        ...
 
     def predictor(self, rounds: int) -> Any:
         """What predictions are scored with: ``rep``, or one like it of the average over the rounds."""
@@ -68,11 +65,9 @@ class Table(Marked, Protocol):
 
     def state(self, scores: int) -> StoredArrays:
         """Arrays that hold everything, without the room to spare."""
-        ...
 
     def restore(self, arrays: StoredArrays) -> None:
         """Restore what ``state`` returned; damaged arrays, which compiled code must not see, are a ``ValueError``."""
-        ...
 
     def _bind(self) -> None:
         """Make ``rep`` from the arrays."""

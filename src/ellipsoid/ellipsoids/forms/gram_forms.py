@@ -11,6 +11,7 @@ from scipy.linalg import solve_triangular
 from ellipsoid.representation.tables import Floats, LinearTable, zeros
 
 from ..shapes.factored import FactoredGramShape, GramShape
+from ..shapes.shape import squared_lengths
 from ..state import FACTORED, FEATURES_USED, PARTS_BOUND, ROOT_SQUARES, STORED, TERM_SUM
 from .form import FormArrays, LowRankForm, Room
 from .gram import BETA, LATE, PAD, PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN, Gram, SparseGram
@@ -57,11 +58,9 @@ class GramForm(LowRankForm):
             return w
         flat, Z = w.ravel(), self.examples(*w.shape)
         if self.numbers[FACTORED]:
-            held: Floats = flat + Z.T @ over_D(Z @ flat, self.arrays["pairs"][: self.stored])
-            return held.reshape(w.shape)
+            return (flat + Z.T @ over_D(Z @ flat, self.arrays["pairs"][: self.stored])).reshape(w.shape)
         S, gram = self.coefficients, (Z @ Z.T).toarray()
-        solved: Floats = flat + Z.T @ (S @ np.linalg.solve(np.eye(self.stored) - gram @ S, Z @ flat))
-        return solved.reshape(w.shape)
+        return (flat + Z.T @ (S @ np.linalg.solve(np.eye(self.stored) - gram @ S, Z @ flat))).reshape(w.shape)
 
     def shape(self, functions: int, columns: int, first: int, log_scale: float) -> GramShape | FactoredGramShape:
         examples, square = self.examples(functions, columns, first), self.arrays["S"][: self.stored, : self.stored]
@@ -102,8 +101,7 @@ class GramForm(LowRankForm):
 
     def recover_bounds(self, linear: LinearTable, functions: int, columns: int) -> None:
         examples = self.examples(functions, columns)
-        squares = np.asarray(examples.multiply(examples).sum(axis=1)).ravel()
-        self.arrays["lengths"][: self.stored] = np.sqrt(squares)
+        self.arrays["lengths"][: self.stored] = np.sqrt(squared_lengths(examples))
         self.measure()
 
 

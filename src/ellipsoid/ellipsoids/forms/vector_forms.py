@@ -71,8 +71,7 @@ class ColumnForm(LowRankForm):
     def solve(self, w: Floats) -> Floats:
         vectors, weights = square_root(self.difference(*w.shape)[0], np.eye(self.stored))
         flat = w.ravel()
-        solved: Floats = flat + ((1.0 / (1.0 - weights) ** 2 - 1.0) * (vectors @ flat)) @ vectors
-        return solved.reshape(w.shape)
+        return (flat + ((1.0 / (1.0 - weights) ** 2 - 1.0) * (vectors @ flat)) @ vectors).reshape(w.shape)
 
     def shape(self, functions: int, columns: int, first: int, log_scale: float) -> ColumnShape:
         H = self.arrays["H"][: self.stored, :, first:].reshape(self.stored, -1)
@@ -169,8 +168,7 @@ class FullForm(Form):
 
     def solve(self, w: Floats) -> Floats:
         J = self.arrays["J"].reshape(w.size, w.size)
-        solved: Floats = np.linalg.solve(J.T, np.linalg.solve(J, w.ravel()))
-        return solved.reshape(w.shape)
+        return np.linalg.solve(J.T, np.linalg.solve(J, w.ravel())).reshape(w.shape)
 
     def shape(self, functions: int, columns: int, first: int, log_scale: float) -> FactorShape:
         size = functions * (columns - first)

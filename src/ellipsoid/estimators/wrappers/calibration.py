@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import call, compiled
 from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.representation.tables import widened
 
 # Rows of the table, of which column 0 is the slope's and the others the labels'.
 PARAMETERS, CURVATURE, ACROSS = range(3)
@@ -145,9 +146,7 @@ class Calibration:
     def reserve(self, labels: int) -> None:
         """Know so many labels; new ones have no bias yet."""
         if labels >= self.table.shape[1]:
-            wider = np.zeros((3, 1 + labels))
-            wider[:, : self.table.shape[1]] = self.table
-            self.table = wider
+            self.table = widened(self.table, 1 + labels)
 
     def arguments(self, scores: Floats, codes: NDArray[np.int64], half: float) -> tuple[Any, ...]:
         """What ``calibrate`` takes; the logits come last. ``half`` times a single score is the second label's."""

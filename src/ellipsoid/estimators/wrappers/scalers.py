@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from ellipsoid.engine import call, entry
+from ellipsoid.representation.tables import widened
 
 from ..inputs.frames import frame_rows, table_of
 from ..inputs.rows import RowSource, check_memory, writable
@@ -294,9 +295,7 @@ class StandardStream(Scaler):
         if width > self._moments.shape[1]:
             columns = max(width, 2 * self._moments.shape[1])
             check_memory(3 * columns, f"the moments of {width} features")
-            wider = np.zeros((3, columns))
-            wider[:, : self._moments.shape[1]] = self._moments
-            self._moments = wider
+            self._moments = widened(self._moments, columns)
         super().reserve(width)
 
     def remember(self, X: Any, columns: Any = None) -> Any:

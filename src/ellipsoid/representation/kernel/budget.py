@@ -147,11 +147,8 @@ class BudgetTable(ExpansionTable):
         """Add a row for the pattern just stored."""
         n = len(z)
         if n >= len(self.inverse):
-            shape = (min(self.budget, max(16, 2 * n)),) * 2
-            for name in ("gram", "inverse"):
-                wider = np.zeros(shape)
-                wider[:n, :n] = getattr(self, name)[:n, :n]
-                setattr(self, name, wider)
+            more = min(self.budget, max(16, 2 * n)) - n
+            self.gram, self.inverse = (np.pad(old[:n, :n], (0, more)) for old in (self.gram, self.inverse))
         self._update_inverse(z, 1.0 / residual, z, 0.0)
         self.inverse[n, :n] = -z / residual
         self.inverse[n, n] = 1.0 / residual

@@ -284,9 +284,7 @@ class ExpansionTable(Table):
         for name in names[:-1]:
             if arrays[name].ndim != 2 or len(arrays[name]) != self.used or arrays[name].shape[1] > self.coef.shape[1]:
                 raise ValueError("its coefficients have a wrong shape")
-            array = np.zeros((self.used, self.coef.shape[1]))
-            array[:, : arrays[name].shape[1]] = arrays[name]
-            setattr(self, name, array)
+            setattr(self, name, widened(arrays[name], self.coef.shape[1]))
         self.delayed.restore(arrays, self.coef)
         if self.history is not None:
             slots, when, moved = (arrays[f"history_{name}"] for name in ("slots", "when", "moved"))

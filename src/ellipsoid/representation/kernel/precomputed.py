@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.rows import Dense
 
 from ..rollback import Mark
 from ..tables import doubled
@@ -19,8 +19,7 @@ class ColumnPatterns(Patterns):
         super().__init__(width)
         self.columns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
-    def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Floats:
-        return DensePatterns.matrix_of(self, rows, picks)  # type: ignore[arg-type]
+    matrix_of = DensePatterns.matrix_of
 
     def kept(self) -> Dense:
         return _numbers(self.columns)

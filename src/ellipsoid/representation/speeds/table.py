@@ -89,9 +89,7 @@ class CopiesTable(Table):
     def _shape_for(self, width: int) -> None:
         """Give the metric so many features, and the form that fits them."""
         if self.form == "full" or (self.form == "auto" and width <= NARROW):
-            P = np.zeros((1 + width, 1 + width))
-            P[: len(self.P), : len(self.P)] = self.P
-            self.P = P
+            self.P = np.pad(self.P, (0, 1 + width - len(self.P)))
         elif self.full:
             self.P = np.zeros((0, 0))
             # Energies are summed afresh: those of the full form mean something else.
