@@ -93,7 +93,6 @@ class DevicePosterior(Posterior):
         return np.ascontiguousarray(self.up(columns[self.arrays.asarray(which)]))
 
     def refresh(self, alpha: Vector) -> None:
-        """Compute Omega and the log-determinant anew from alpha, by one Cholesky factorisation."""
         arrays = self.arrays
         root_c, share = arrays.asarray(self.root_c), self.r / (1.0 - self.r)
         self.upper = self.kernel * root_c[:, None]

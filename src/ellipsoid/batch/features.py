@@ -140,7 +140,6 @@ class FeatureRows:
         return self.phi.T @ beta
 
     def weighted_gram(self, weights: Vector) -> Matrix:
-        """sum_i weights_i phi_i phi_i'."""
         if self.parts is not None:
             return gram_of_rows(self.parts, weights, self.shape[1])
         total = np.zeros((self.shape[1], self.shape[1]))

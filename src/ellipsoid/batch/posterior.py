@@ -84,7 +84,6 @@ class Posterior:
     # -- Omega -------------------------------------------------------------------------------------------------
 
     def take_columns(self, columns: Matrix, which: NDArray[np.int64]) -> Matrix:
-        """Some of the columns."""
         return columns[:, which]
 
     def take_square(self, columns: Matrix, which: NDArray[np.int64]) -> Matrix:

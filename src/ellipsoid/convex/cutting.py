@@ -140,7 +140,6 @@ class CuttingEllipsoid:
         return depth
 
     def snapshot(self) -> Ellipsoid:
-        """The ellipsoid as it is now."""
         return Ellipsoid.from_factor(self.centre, self._factor, 2.0 * self._log_scale)
 
     def _refresh(self) -> None:

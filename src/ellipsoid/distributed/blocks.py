@@ -98,7 +98,6 @@ class RowGroups:
         return f"{self.path}, row groups {self.first} to {self.last - 1}"
 
     def chunks(self, reading: BlockReading) -> Iterator[Chunk]:
-        """The rows, in chunks."""
         from ellipsoid.streams.options import Options
         from ellipsoid.streams.readers.arrow import BATCH_ROWS, PARQUET, ArrowTable
         from ellipsoid.streams.readers.blocks import Origin

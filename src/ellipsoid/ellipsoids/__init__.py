@@ -4,13 +4,4 @@ from .ellipsoid import Ellipsoid
 from .shapes.factored import ColumnShape, GramShape, ProductShape
 from .shapes.shape import BallShape, DenseShape, FactorShape, Shape
 
-__all__ = [
-    "BallShape",
-    "ColumnShape",
-    "DenseShape",
-    "Ellipsoid",
-    "FactorShape",
-    "GramShape",
-    "ProductShape",
-    "Shape",
-]
+__all__ = ["BallShape", "ColumnShape", "DenseShape", "Ellipsoid", "FactorShape", "GramShape", "ProductShape", "Shape"]

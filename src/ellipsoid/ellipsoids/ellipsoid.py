@@ -18,16 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from .shapes.factored import ColumnShape, GramShape, ProductShape
-from .shapes.shape import (
-    BallShape,
-    DenseShape,
-    FactorShape,
-    FloatArray,
-    RowsLike,
-    Shape,
-    densify,
-    finite_matrix,
-)
+from .shapes.shape import BallShape, DenseShape, FactorShape, FloatArray, RowsLike, Shape, densify, finite_matrix
 
 
 class Ellipsoid:

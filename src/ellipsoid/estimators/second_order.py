@@ -44,7 +44,6 @@ class GaussianLearner(EllipsoidLearner):
             self.table.numbers[slots.LOG_SCALE] -= log(2.0)
 
     def learn_new_label(self, rows: Any, ledger: Any, mode: int, row: int) -> None:
-        """A label cannot be new to a learner that did not ask for it."""
         self.run(rows, ledger, mode, row, row + 1, rule=self.rule._replace(doubt=0.0))
 
 

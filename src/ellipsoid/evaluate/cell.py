@@ -64,11 +64,7 @@ class Cell:
             "passes": [run.to_dict() for run in self.passes],
             "test_errors": list(self.test_errors),
             "certificates": [
-                {
-                    **c._asdict(),
-                    "observed": float(c.observed),
-                    "bound": float(c.bound) if isfinite(c.bound) else None,
-                }
+                {**c._asdict(), "observed": float(c.observed), "bound": float(c.bound) if isfinite(c.bound) else None}
                 for c in self.certificates
             ],
             "support": list(self.support),

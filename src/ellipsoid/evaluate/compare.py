@@ -104,11 +104,7 @@ class Comparison:
         """The raw results of every cell with the setting, ready for JSON."""
         parameters = {name: {k: _plain(v) for k, v in found.items()} for name, found in self.parameters.items()}
         learners = {name: {"class": self.kinds[name], "parameters": parameters[name]} for name in self.learners}
-        return {
-            "setting": self.setting,
-            "learners": learners,
-            "cells": [cell.to_dict() for cell in self.cells],
-        }
+        return {"setting": self.setting, "learners": learners, "cells": [cell.to_dict() for cell in self.cells]}
 
 
 def compare(

@@ -119,7 +119,6 @@ class RegressionRecorder(Recorder):
         return {"mae": run.mae, "rmse": run.rmse, "window_mae": float(self.recent.mean())}
 
     def result(self) -> RegressionRun:
-        """What was counted."""
         mae = self.absolute / self.weight
         marks = [*(mark for mark in self.marks if mark[0] < self.rows), (self.rows, mae, float(self.recent.mean()))]
         row, cumulative, windowed = zip(*marks, strict=True)

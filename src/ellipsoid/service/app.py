@@ -22,7 +22,6 @@ from .problem import CallProblem
 
 
 def application(service: Service) -> Starlette:
-    """The application."""
     document = msgspec.json.encode(description())
 
     async def openapi(service: Service, request: Request, holder: Holder) -> Response:

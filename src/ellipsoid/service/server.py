@@ -65,11 +65,7 @@ class ServiceServer(uvicorn.Server):
 
 
 def run_service(
-    store: Store,
-    tokens: Path | None,
-    options: WebOptions,
-    listening: Callable[[str], None],
-    **network: Any,
+    store: Store, tokens: Path | None, options: WebOptions, listening: Callable[[str], None], **network: Any
 ) -> int:
     """Serve until a signal comes; returns the exit code. ``network`` are options of uvicorn: host, port, TLS."""
     _raise_file_limit()

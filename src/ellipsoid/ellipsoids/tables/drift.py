@@ -125,7 +125,6 @@ class DriftTable(DiagonalTable):
         self.B[:] = np.block([[same, other], [other, same]])
 
     def at(self, rounds: int) -> Self:
-        """A table of its own as it is after so many rounds."""
         other = self.twin()
         grown = other.B.diagonal() + (rounds - self.numbers[DRIFTED]) * self.drift
         np.fill_diagonal(other.B, np.maximum(other.B.diagonal(), np.minimum(self.ceiling, grown)))

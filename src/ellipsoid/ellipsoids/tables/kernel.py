@@ -11,13 +11,7 @@ from ellipsoid.engine.rows import CSR, Dense, count
 from ellipsoid.representation.kernel.device import DevicePatterns
 from ellipsoid.representation.kernel.functions import KERNELS, kernel_matrix, kernel_matrix_by_rows, powers_of
 from ellipsoid.representation.kernel.norms import squared_row_norms
-from ellipsoid.representation.kernel.patterns import (
-    NO_COLUMNS,
-    Block,
-    DensePatterns,
-    Picks,
-    SparsePatterns,
-)
+from ellipsoid.representation.kernel.patterns import NO_COLUMNS, Block, DensePatterns, Picks, SparsePatterns
 from ellipsoid.representation.signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
 from ellipsoid.representation.table_protocol import Floats, Table
 
@@ -221,7 +215,6 @@ class KernelTable(Table):
         return self.arrays["SV"][some, 1 : 1 + self.width]
 
     def squared_norms(self, some: slice) -> Floats:
-        """Their squared norms."""
         return squared_row_norms(np.ascontiguousarray(self.rows(some)))
 
     def block(self, rows: Dense | CSR, picks: Picks) -> Block:

@@ -157,7 +157,6 @@ class OnlineRegressor(OnlineClassifier):
 
     @property
     def classes_(self) -> Any:
-        """A regressor has none."""
         raise AttributeError(f"{type(self).__name__!r} object has no attribute 'classes_'")
 
     def predict(self, X: Any) -> Floats:

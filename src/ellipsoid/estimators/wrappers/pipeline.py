@@ -159,7 +159,6 @@ class Scaled(Wrapper):
         self._learn_rows(X, y, classes, sample_weight, watch=observer)
 
     def _learn_one_observed(self, x: Any, y: Any, observer: Observer, weight: float = 1.0) -> None:
-        """``learn_one`` that does so."""
         row, names = one_row(x, self._features, self)
         own = NO_WEIGHTS if weight == 1.0 else np.array([weight])
         self._learn_named_rows(row, names if is_named(x) else None, [y], None, own, observer)

@@ -241,5 +241,4 @@ class Values:
         self.args = (kernel, patterns, slots, constant2, rows, np.zeros(1, dtype=np.int64), half)
 
     def work(self) -> None:
-        """Do parts of the work until none is left."""
         call(fill_values, *self.args, zeros((4, self.lanes)), self.out)

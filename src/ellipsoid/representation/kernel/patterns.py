@@ -147,7 +147,6 @@ class Patterns:
         self.pattern_index.link(self.used)
 
     def squared_norms(self, some: slice) -> Floats:
-        """Of some patterns."""
         return self.norms[some]
 
     def find_one(self, block: Block, t: int) -> int:

@@ -187,7 +187,6 @@ def flush(rep, rounds):
 
 @helper()
 def multiply_table(table, factor):
-    """Multiply a table."""
     for i in range(table.shape[0]):
         for j in range(table.shape[1]):
             table[i, j] = factor * table[i, j] if factor != 0.0 else 0.0

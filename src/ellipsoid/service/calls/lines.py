@@ -14,15 +14,7 @@ from msgspec import Struct
 
 from ..journal.rows import Rows, check_numbers
 from ..journal.writes import IncomingRows, caller_key
-from ..messages import (
-    ExampleToPredict,
-    LabelledExample,
-    LineAnswer,
-    NewLearner,
-    NewModel,
-    Promotion,
-    TrueLabel,
-)
+from ..messages import ExampleToPredict, LabelledExample, LineAnswer, NewLearner, NewModel, Promotion, TrueLabel
 from ..problem import CallProblem
 from .dense_lines import scan_lines
 

@@ -63,10 +63,7 @@ def description() -> dict[str, Any]:
             "description": "Models that learn over HTTP and never forget an example that they have acknowledged.",
         },
         "paths": paths,
-        "components": {
-            "schemas": schemas,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": schemas, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
     }
 
 

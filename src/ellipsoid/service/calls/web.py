@@ -269,7 +269,6 @@ def problem_response(problem: CallProblem) -> Response:
 
 
 def json_response(answer: Any, status: int = 200) -> Response:
-    """An answer as JSON."""
     return Response(ENCODE.encode(answer), status, media_type=JSON)
 
 

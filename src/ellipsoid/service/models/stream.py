@@ -67,7 +67,6 @@ class ModelStream:
 
     @property
     def champion(self) -> LearnerThread:
-        """The champion."""
         return self.learners[self.champion_name]
 
     def open(self) -> None:
