@@ -3,8 +3,6 @@
 Commands import what they need when they run, never before, so that ``ellipsoid --help`` answers at once.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib import import_module

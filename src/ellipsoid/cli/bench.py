@@ -4,8 +4,6 @@ The benchmarks are part of the source checkout, not of the package, because they
 library does not. This command finds and runs them.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

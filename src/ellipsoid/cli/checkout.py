@@ -1,7 +1,5 @@
 """Find the source checkout: benchmarks and reproductions are part of it, not of the installed package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

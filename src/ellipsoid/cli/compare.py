@@ -1,7 +1,5 @@
 """``ellipsoid compare``: run several learners on the same stream; write a table, a picture and an HTML report."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

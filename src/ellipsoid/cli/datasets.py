@@ -1,7 +1,5 @@
 """``ellipsoid datasets``: list the data sets that can be named as DATA."""
 
-from __future__ import annotations
-
 import click
 
 from .terminal import show_table

@@ -1,7 +1,5 @@
 """``--device``: whether kernel values are computed on the CPU or a GPU, and the error for learners without a kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

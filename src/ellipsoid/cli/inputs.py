@@ -1,7 +1,5 @@
 """The rows of DATA as one stream, where a command names several files, a data set or standard input."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``ellipsoid inspect``: show what a model file holds."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

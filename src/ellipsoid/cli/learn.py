@@ -1,7 +1,5 @@
 """``ellipsoid learn``: learn a stream online, save the model on the way, and resume a run where it stopped."""
 
-from __future__ import annotations
-
 from os.path import realpath
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``ellipsoid merge``: merge the models of several files, which learned different rows, into one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

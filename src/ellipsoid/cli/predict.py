@@ -1,7 +1,5 @@
 """``ellipsoid predict``: label the rows of a stream of any length by a saved model."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from json import dumps

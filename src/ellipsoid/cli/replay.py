@@ -1,7 +1,5 @@
 """``ellipsoid replay``: rebuild a model of a service as it was, or let another learner learn the same examples."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

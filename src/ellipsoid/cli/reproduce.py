@@ -3,8 +3,6 @@
 The reproductions are part of the source checkout, not of the package; this command finds and runs them.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

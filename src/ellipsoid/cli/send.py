@@ -1,7 +1,5 @@
 """``ellipsoid send``: send a file of any format to a service, in batches, each row exactly once."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``ellipsoid learn`` over shards of the data, in several processes or on a Dask cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -10,8 +10,6 @@ always, but its code runs when a name in it is first used. ``importlib.util.Lazy
 differences: here a package may be deferred together with modules in it, and such a module runs once, after its package.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Collection, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The summary that ``ellipsoid learn`` prints at its end: errors, counts, speed, and the bounds that hold."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

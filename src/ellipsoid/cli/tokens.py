@@ -1,7 +1,5 @@
 """``ellipsoid tokens``: make, list and remove the tokens by which people and programs may call a service."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``ellipsoid warm``: compile ahead of time what the first run of a learner would otherwise compile."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from typing import Any

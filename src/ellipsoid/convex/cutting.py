@@ -18,8 +18,6 @@ exhausted.  Overflow and underflow prove nothing: lengths are computed without s
 below ``LEAST_WIDTH`` counts as that, and an ellipsoid that rounding could make infinite has infinite width.
 """
 
-from __future__ import annotations
-
 from math import ceil, exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 

@@ -18,8 +18,6 @@ Shor (Cybernetics 13, 1977); Bland, Goldfarb, Todd (Operations Research 29, 1981
 Schrijver (Combinatorica 1, 1981).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import log

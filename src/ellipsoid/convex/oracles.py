@@ -1,7 +1,5 @@
 """Evaluating the user's functions, and checking their arguments and results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The results of the ellipsoid method: the answer, its proof, and the history of the run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 

@@ -3,8 +3,6 @@
 If the driver or the scheduler is killed, the same call with ``resume`` continues after the last round that was written.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple

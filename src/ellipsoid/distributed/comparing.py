@@ -1,7 +1,5 @@
 """``compare``: several learners, each learned over all the data by a task of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any

@@ -5,8 +5,6 @@ falls, and its distance to the primal value, which is a sum over shards, bounds 
 optimum. The driver keeps the multipliers, eight bytes a row, so that no worker that dies takes any with it.
 """
 
-from __future__ import annotations
-
 import os
 from copy import deepcopy
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``fit``: one model of data on many machines, in rounds over shards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

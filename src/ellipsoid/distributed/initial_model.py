@@ -1,7 +1,5 @@
 """The model that all shards start from, and which learners can be learned in shards, in which way."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sklearn.base import clone, is_regressor

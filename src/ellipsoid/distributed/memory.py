@@ -5,8 +5,6 @@ library then keeps no large blocks either: every array is allocated page by page
 processor time. So the thresholds are raised while a shard is learned, and lowered again afterwards.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Iterator

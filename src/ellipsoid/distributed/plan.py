@@ -3,8 +3,6 @@
 Blocks are dealt to the shards in turn, because files are often sorted, and neighbouring blocks alike.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``predict``: the labels of all rows of files or of a Dask collection, block by block."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4

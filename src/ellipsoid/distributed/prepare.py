@@ -1,7 +1,5 @@
 """Preparation of a run before its first round: check the workers' versions, survey the data, compile the code."""
 
-from __future__ import annotations
-
 import warnings
 from copy import deepcopy
 from dataclasses import replace

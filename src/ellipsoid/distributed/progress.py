@@ -1,7 +1,5 @@
 """Reports the progress of a run line by line: shards, rows, their rate, and the error of each round."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import monotonic
 from typing import Any

@@ -4,8 +4,6 @@ This is a run on a part of the data, in the order of the shards: what it says ab
 and a row that did not cut the ellipsoid of its shard would have cut little.
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any, NamedTuple
 

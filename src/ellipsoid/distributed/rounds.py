@@ -4,8 +4,6 @@ The contributions of the shards are added up by a fixed tree over their numbers,
 which worker learned which shard, how often and when. Nothing of a round stays on the workers when it is over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 from typing import Any

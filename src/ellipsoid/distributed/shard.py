@@ -1,7 +1,5 @@
 """The tasks of a worker: learn the blocks of one shard from a given model, count errors, predict."""
 
-from __future__ import annotations
-
 import threading
 from copy import deepcopy
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ classes where another shard sees two, would count features from 1 because its pa
 the features by moments of its own.
 """
 
-from __future__ import annotations
-
 import platform
 import sys
 from dataclasses import replace

@@ -9,8 +9,6 @@ Predictions are known for every row; what the learner counts, and the time, only
 about as much as learning a hundred rows, so it happens only at multiples of ``step`` and of `SHORTEST_STRIDE`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

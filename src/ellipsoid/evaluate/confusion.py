@@ -6,8 +6,6 @@ Pfahringer, Holmes, "Evaluation methods and decision theory for classification o
 dependence", Machine Learning 2015).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

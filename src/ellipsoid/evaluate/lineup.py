@@ -1,7 +1,5 @@
 """Learners by name: those that a comparison shows by default, others written as ``NAME:key=value:key=value``."""
 
-from __future__ import annotations
-
 import ast
 from math import inf
 from typing import Any, NamedTuple

@@ -6,8 +6,6 @@ Gama, Sebastião, Rodrigues, "On evaluating stream learning algorithms", Machine
 for the sliding window).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Feeding a stream to a model and counting: every row is predicted first, then learned."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from math import isfinite, nan

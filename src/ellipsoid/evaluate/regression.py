@@ -1,7 +1,5 @@
 """Test-then-train with numbers: how far predictions were off, each made before its row was learned."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from math import sqrt
 from typing import Any

@@ -5,8 +5,6 @@ climbs a dual, the loss in units of the margin that no weights as long as its ow
 is not finite is not drawn.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ It fetches nothing when opened, follows the reader's light or dark setting, and 
 the service's page.
 """
 
-from __future__ import annotations
-
 from html import escape
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The cells of a comparison's table as text, the same for the terminal and the page."""
 
-from __future__ import annotations
-
 from math import isfinite, isnan
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The demo store: two learners, and an embedded stream that is fed to them at a speed that people can follow."""
 
-from __future__ import annotations
-
 import atexit
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """The types of requests and answers, by which requests are decoded and `/openapi.json` is made."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """The errors of the service: those that answer a request, and damage of its store."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 

@@ -5,8 +5,6 @@ learned twice when a file is sent again. Because batches are learned as a whole 
 knows show where sending stopped.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path

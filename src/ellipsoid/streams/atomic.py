@@ -5,8 +5,6 @@ link stays one, and what it points to is replaced. What is no regular file (a pi
 into.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """The common form of all formats of a stream: rows and labels in pieces, and what is known of them beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

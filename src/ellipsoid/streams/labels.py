@@ -4,8 +4,6 @@ Whole numbers are integers, up to the first number that is not whole; from there
 happens begins a new piece, so that every cut of the stream gives every row the same label.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any

@@ -14,8 +14,6 @@ a `Stream` that is open               itself
 ====================================  =======================================================================
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The options of a stream; on the command line they have the same names, with dashes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from .threads import IN_FLIGHT, default_threads

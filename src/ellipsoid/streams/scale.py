@@ -5,8 +5,6 @@ feature from the **whole training part**, so that a learner of the first row alr
 rows are divided only, because a shift would fill them.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 IN_WORDS = {

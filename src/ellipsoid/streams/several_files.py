@@ -1,7 +1,5 @@
 """Several files as one stream: what the first ones show of their features holds for all of them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ Scanning is compiled and runs without Python's lock. Results come in the order o
 number of threads: a scan depends on its block, and on what was found a fixed number of blocks before it.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

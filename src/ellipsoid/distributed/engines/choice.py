@@ -1,7 +1,5 @@
 """Chooses the engine of a run by its arguments ``client`` and ``workers``."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Arguments travel inside the tasks, so that the scheduler can run every task agai
 would be lost with their worker. A large model travels as a file, if the run has a folder that all workers can read.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress

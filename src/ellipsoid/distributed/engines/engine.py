@@ -4,8 +4,6 @@ What ``submit`` and ``send`` return may be an argument of a later task. A task i
 that a task whose worker died can be run again elsewhere with the same result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The engine that runs tasks in this process, one after another, when their results are asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ copied for every task through one process. So it is written to a file once, and 
 worker keeps the last model that it has read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle

@@ -7,8 +7,6 @@ has the base class, the ball, and the shapes that do hold dim x dim numbers (a f
 shapes of the online ellipsoid methods, which hold far fewer, are in `factored`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ It reads the usual form of such lines, with all rows as long as the first. For a
 ordinary decoder is used. Numbers are those that Python reads, to the last bit.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

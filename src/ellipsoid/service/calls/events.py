@@ -6,8 +6,6 @@ them (`Last-Event-ID`) gets what it has missed; one that was away for longer, or
 again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import time

@@ -1,7 +1,5 @@
 """Calls about models (make, show, file, challengers, promotion) and about the health of the service."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The OpenAPI description of all calls, at `/openapi.json`, made from the types that decode requests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """The static files of the page, which are read once and served under `/page/`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from starlette.requests import Request

@@ -1,7 +1,5 @@
 """The table of all calls of the service: method and path, role, and the types of request and answer."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from . import learn, models, predict, views

@@ -1,7 +1,5 @@
 """Calls by which the page shows models: events, history, portraits."""
 
-from __future__ import annotations
-
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 

@@ -1,7 +1,5 @@
 """Metrics for Prometheus, at `/metrics`: counts and durations of requests and commits, and the state of models."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

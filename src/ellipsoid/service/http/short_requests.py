@@ -5,8 +5,6 @@ what is beyond doubt: one complete POST of HTTP/1.1, headers of a few kinds, eac
 they give. All other requests go to the general parser. Both lead to the same calls.
 """
 
-from __future__ import annotations
-
 import re
 from http import HTTPStatus
 from typing import Any

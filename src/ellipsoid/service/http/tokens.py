@@ -4,8 +4,6 @@ A token is ``NAME.SECRET`` with a secret of 256 bits; the file has a line of JSO
 secret. Roles are ordered: each may do what those before it may.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import hmac

@@ -4,8 +4,6 @@ SQLite uses a write-ahead log (WAL) and waits for the disk at every commit (``sy
 of stored data, so every block of examples has one.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import zlib
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 A learner that is further behind reads the journal.
 """
 
-from __future__ import annotations
-
 import threading
 from bisect import bisect_right
 

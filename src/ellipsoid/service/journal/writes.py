@@ -1,7 +1,5 @@
 """The kinds of writes to the journal; each is written as a whole or not at all."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The published copy of a learner, which answers predictions, so that they never wait for learning."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 The journal is only read, so that a service may use it at the same time.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

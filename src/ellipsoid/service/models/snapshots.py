@@ -4,8 +4,6 @@ Beside each lies `NAME-T.record`, the errors of the learner on its stream; witho
 Learners other than the model's first one are part of the name: `NAME.LEARNER-T.model`.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -4,8 +4,6 @@ The champion answers predictions and acknowledges examples. Challengers learn th
 and may lag behind.
 """
 
-from __future__ import annotations
-
 import secrets
 import threading
 import time

@@ -4,8 +4,6 @@ Once a second a point is added for every learner that has learned something, unl
 chart could not show both. Whenever there are too many points every second one is deleted; about five hundred remain.
 """
 
-from __future__ import annotations
-
 import time
 from contextlib import closing
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The types of what the page gets: models at a glance, their history, and the portrait of a learner."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 from ..messages import Bound

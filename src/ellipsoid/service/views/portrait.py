@@ -1,7 +1,5 @@
 """The portrait of a learner: the labels it confuses, its heaviest features, its certificates and its ellipsoid."""
 
-from __future__ import annotations
-
 from collections import Counter
 from math import isqrt
 from typing import Any

@@ -4,8 +4,6 @@ A feature's push is what the lead of the predicted label over its first rival lo
 linear model that is its part of the lead; for others it is its effect at this example.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

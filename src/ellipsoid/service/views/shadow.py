@@ -10,8 +10,6 @@ these ranges are widest together; the square of its half-length is an eigenvalue
 first two axes an ellipse with these half-lengths. All eigenvalues add up to the mean square of the half-ranges.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@
     the arrays ``X`` and ``y``, mapped where the archive is not compressed (``np.savez``), else loaded whole.
 """
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 from tokenize import TokenError

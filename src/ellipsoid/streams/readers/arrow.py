@@ -4,8 +4,6 @@ Columns of numbers and truth values pass straight through, columns of strings (a
 coded by hashing, as in CSV text. A null or NaN is missing. Other types are refused by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any

@@ -4,8 +4,6 @@ A line that crosses the end of a block is carried over to the next, so that no s
 filled also from a pipe that delivers less at a time: what the first block shows does not depend on who writes the pipe.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import sys

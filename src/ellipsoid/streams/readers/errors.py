@@ -1,7 +1,5 @@
 """Errors of text files: the file, the line, and the word that is wrong."""
 
-from __future__ import annotations
-
 from math import isfinite
 from typing import Any
 

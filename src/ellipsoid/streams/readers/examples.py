@@ -5,8 +5,6 @@ the feature ``name: number`` has the column ``hash(name)``; ``name: "word"`` set
 word, seeded with the hash of the name, as a column of words in a table does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import islice

@@ -9,8 +9,6 @@ A stream whose first line has a member ``x`` that is an object or a list is one 
 other member (a key, say) is ignored. A list of numbers is a row of an array, as long in every line.
 """
 
-from __future__ import annotations
-
 import json
 from math import isfinite
 from typing import Any

@@ -5,8 +5,6 @@ a one. The word w of the column named c has the hash of w seeded with the hash o
 columns are two features.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Text that compiled code scans block by block: the rows of a block first, then the first line that cannot be read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

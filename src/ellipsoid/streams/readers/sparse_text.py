@@ -1,7 +1,5 @@
 """Lines of sparse examples, svmlight's and Vowpal Wabbit's, as compressed sparse rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ The format does not say whether features count from 0 or from 1. The first block
 feature 0, else from 1. A feature 0 that comes later is then an error; ``zero_based`` avoids it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..options import Options

@@ -5,8 +5,6 @@ hashing. So is the label's column, the last unless another is named. The delimit
 tab that the first line has most of.
 """
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """Vowpal Wabbit's text: what the scanner finds, as sparse matrices and labels, and its flaws as error messages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..format import RowPieces

@@ -10,8 +10,6 @@
    cache first.
 """
 
-from __future__ import annotations
-
 import os
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
