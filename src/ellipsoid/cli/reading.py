@@ -1,7 +1,5 @@
 """The options that say how DATA is read, and the checks of the names of files that are read and written."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """A run of ``ellipsoid learn``: a model learns its inputs and is saved on the way, so that the run can be resumed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from time import monotonic
 from typing import Any

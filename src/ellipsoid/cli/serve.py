@@ -1,7 +1,5 @@
 """``ellipsoid serve``: serve models over HTTP, to learn and predict."""
 
-from __future__ import annotations
-
 import errno
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The output of commands: tables on stdout, progress bars and warnings on stderr, plain text in pipes."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager

@@ -9,8 +9,6 @@ Groetschel, Lovasz, Schrijver, "The ellipsoid method and its consequences in com
 (Combinatorica 1, 1981); Khachiyan (Soviet Mathematics Doklady 20, 1979).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import log
 from typing import Any, Literal

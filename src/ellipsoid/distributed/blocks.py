@@ -5,8 +5,6 @@ before, and reads the last line to its end. A compressed file is one block; a bl
 groups, and a block of a Dask collection is a partition with the graph that computes it.
 """
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Colours are Okabe and Ito's ("Color universal design", 2008), which stay apart f
 learner and its averaged form share a colour, and the averaged one is dashed.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The service as an application of Starlette: all calls, their description, and the page."""
 
-from __future__ import annotations
-
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException

@@ -1,7 +1,5 @@
 """Housekeeping of a store, once a second: write history and snapshots that are due, and delete old examples."""
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Any

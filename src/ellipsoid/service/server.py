@@ -1,7 +1,5 @@
 """Run a service in its own process: sockets, signals, start and stop."""
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import signal

@@ -1,7 +1,5 @@
 """The store of a service: a folder with one journal, the snapshots, and all models that they hold."""
 
-from __future__ import annotations
-
 import fcntl
 import logging
 import sqlite3

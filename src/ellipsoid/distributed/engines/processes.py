@@ -1,7 +1,5 @@
 """The engine of processes of this machine, by joblib's loky, which scikit-learn depends on."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator

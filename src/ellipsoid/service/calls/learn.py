@@ -1,7 +1,5 @@
 """Calls that teach a model: examples with labels, and labels of kept examples."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from typing import Any
 

@@ -4,8 +4,6 @@ A batch is decoded piece by piece as it comes, so that no more of its text is he
 number of the line that is wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Calls for predictions, and for questions: kept examples whose label the model asks for."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator
 from contextlib import closing

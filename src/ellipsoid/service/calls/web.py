@@ -4,8 +4,6 @@ Bodies are read under a limit of size and of time, so that neither a large nor a
 body that breaks off has no effect.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

@@ -1,6 +1,6 @@
 """Metrics for Prometheus, at `/metrics`: counts and durations of requests and commits, and the state of models."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -8,16 +8,20 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 _SECONDS = (0.00025, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1, 2, 4, 8)
-_MODELS = {
-    "journal_examples": "Examples in the stream of a model.",
-    "learned_examples": "Examples that the champion has learned.",
-    "lag_examples": "Examples that the champion has not learned yet.",
-    "errors": "Examples that were predicted wrongly before they were learned.",
-    "windowed_error": "Share of errors among the last 1000 examples.",
-    "mistakes": "Mistakes that the champion counts, ties included.",
-    "updates": "Examples that changed the champion.",
-    "snapshot_examples": "Examples in the newest snapshot.",
-    "kept_examples": "Examples that wait for a label.",
+# Of each gauge of a model: what it says, and how it is read off the model's stream and what its champion published.
+_MODELS: dict[str, tuple[str, Callable[[Any, Any], float | None]]] = {
+    "journal_examples": ("Examples in the stream of a model.", lambda stream, _: stream.tail.end),
+    "learned_examples": ("Examples that the champion has learned.", lambda _, now: now.t),
+    "lag_examples": ("Examples that the champion has not learned yet.", lambda stream, now: stream.tail.end - now.t),
+    "errors": ("Examples that were predicted wrongly before they were learned.", lambda _, now: now.counts["errors"]),
+    "windowed_error": (
+        "Share of errors among the last 1000 examples.",
+        lambda _, now: now.learner.record.windowed_error,
+    ),
+    "mistakes": ("Mistakes that the champion counts, ties included.", lambda _, now: now.counts["mistakes"]),
+    "updates": ("Examples that changed the champion.", lambda _, now: now.counts["updates"]),
+    "snapshot_examples": ("Examples in the newest snapshot.", lambda stream, _: stream.champion.snapshot or 0),
+    "kept_examples": ("Examples that wait for a label.", lambda stream, _: stream.kept),
 }
 
 
@@ -66,26 +70,16 @@ class Metrics:
         journal = self.store.journal
         yield GaugeMetricFamily("ellipsoid_waiting_writes", "Requests that wait to be written.", journal.waiting)
         yield GaugeMetricFamily("ellipsoid_writable", "1 if the last write succeeded.", int(journal.fault is None))
-        families = {
-            name: GaugeMetricFamily(f"ellipsoid_{name}", text, labels=["model"]) for name, text in _MODELS.items()
-        }
+        families = [
+            (GaugeMetricFamily(f"ellipsoid_{name}", text, labels=["model"]), read)
+            for name, (text, read) in _MODELS.items()
+        ]
         for stream in list(self.store.models.values()):
             published = stream.champion.published
-            values = {
-                "journal_examples": stream.tail.end,
-                "learned_examples": published.t,
-                "lag_examples": stream.tail.end - published.t,
-                "errors": published.counts["errors"],
-                "windowed_error": published.learner.record.windowed_error,
-                "mistakes": published.counts["mistakes"],
-                "updates": published.counts["updates"],
-                "snapshot_examples": stream.champion.snapshot or 0,
-                "kept_examples": stream.kept,
-            }
-            for name, value in values.items():
-                if value is not None:
-                    families[name].add_metric([stream.name], value)
-        yield from families.values()
+            for family, read in families:
+                if (value := read(stream, published)) is not None:
+                    family.add_metric([stream.name], value)
+        yield from (family for family, _ in families)
 
     def text(self) -> tuple[bytes, str]:
         """The text that Prometheus reads, and its content type."""

@@ -5,8 +5,6 @@ without parser, application and routes. It must begin where the request before i
 inside a body that nobody has read is part of that body.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Any
 

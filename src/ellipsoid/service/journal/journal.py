@@ -5,8 +5,6 @@ Where a commit fails, the writes of its group are tried one by one, so that a la
 beside it fail; what cannot be written is answered by 507, and the next one is tried anew.
 """
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 import threading

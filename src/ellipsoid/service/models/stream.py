@@ -130,9 +130,7 @@ class ModelStream:
         return rows.x
 
     def claim(self, ids: list[str], who: str, most: int, skipped: Collection[str] = ()) -> dict[str, float]:
-        """Claim at most ``most`` ids that nobody else has claimed, and give back those ``skipped``; returns the seconds
-        for which each is the caller's.
-        """
+        """Claim at most ``most`` ids that no other holds, give back ``skipped``; returns the seconds of each claim."""
         now = time.monotonic()
         with self.claims_lock:
             for old in [each for each in skipped if self.claims.get(each, ("", 0.0))[0] == who]:

@@ -23,9 +23,7 @@ _COLUMNS = "t, time, errors, windowed, mistakes, updates, bound, longest, second
 
 
 class HistoryPoint(NamedTuple):
-    """A learner after ``t`` examples: counts, the bound on its mistakes, and the half-lengths of its ellipsoid's two
-    longest axes (None: there is none).
-    """
+    """A learner after ``t`` examples: counts, the bound on mistakes, half-lengths of the two longest axes (or None)."""
 
     t: int
     time: float
