@@ -6,7 +6,6 @@ import socket
 import ssl
 import sys
 import threading
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -87,6 +86,8 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
     given = click.get_current_context().get_parameter_source("port") is not click.core.ParameterSource.DEFAULT
     port = free_port(host, options["port"], another=demo and not given)
     import_libraries()
+    from dataclasses import fields
+
     _need_libraries()
     from ellipsoid.service.calls.web import WebOptions
     from ellipsoid.service.demo import demo_store
