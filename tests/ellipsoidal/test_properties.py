@@ -48,7 +48,7 @@ def test_new_ellipsoid_covers_what_the_half_space_leaves(dense, cut, trigger, se
             mu = sqrt(d**2 * (1.0 - alpha**2) / (d**2 - 1))
             ratio = mu ** (d - 1) * d * (1.0 - alpha) / (d + 1)
         assert model.version_space_.volume_ratio(old) == pytest.approx(ratio, rel=1e-8)
-        # A shallow cut leaves nearly all of the volume: its logarithm is then no larger than the rounding of alpha here.
+        # After a shallow cut the logarithm of what is left is no larger than the rounding of alpha here.
         assert 0.5 * (model.log_volume_ - volume) == pytest.approx(log(ratio), rel=1e-8, abs=1e-10)
         assert model.log_volume_ < volume
 

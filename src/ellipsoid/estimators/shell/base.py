@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import field
+from functools import partial
 from threading import get_ident
 from typing import Any, ClassVar, Self
 
@@ -299,7 +300,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         if type(x) is dict:
             fast = of_this_thread(core.named or core.named_row(), core)
             if fast is None or not fast.fill(x):
-                return fast is not None and learn_with_new_names(self, x, lambda: self._learn_row(x, y, alone))
+                return learn_with_new_names(self, x, partial(self._learn_row, x, y, alone))
         elif type(x) is not np.ndarray or x.dtype is not FLOAT64 or x.shape != (core.fast or core.fast_row()).shape:
             return False
         else:

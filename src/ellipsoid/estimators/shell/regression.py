@@ -1,5 +1,6 @@
 """The scikit-learn estimator for online regression: that of the classifiers, with numbers in place of labels."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ class OnlineRegressor(OnlineClassifier):
             return False
         fast = filled_row(core, x)
         if fast is None:
-            return learn_with_new_names(self, x, lambda: self._learn_row(x, y, alone))
+            return learn_with_new_names(self, x, partial(self._learn_row, x, y, alone))
         fast.code.view(np.float64)[0] = y
         reached: int = fast.learn(*fast.learn_args)
         if reached < 0:

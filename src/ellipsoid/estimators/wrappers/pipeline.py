@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.blas import ddot
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
@@ -172,10 +173,8 @@ class Scaled(Wrapper):
         if fast is None:
             return None
         fast.in_buffer = None  # it is about to be scaled
-        # Rows are refused by their size before they are scaled: the long way does it.
-        values = fast.data[: fast.ends[1]]
-        with np.errstate(over="ignore", invalid="ignore"):
-            return fast if values @ values < HUGE else None
+        # Rows are refused by their size before they are scaled: the long way does it. NumPy would warn of an overflow.
+        return fast if ddot(fast.data, fast.data, fast.ends[1]) < HUGE else None
 
     def _scale_and_learn(self, X: Any, learn: Any, growing: bool, early: bool) -> Any:
         """Scale and learn; rows that the learner has not learned the scaler has not seen either.
