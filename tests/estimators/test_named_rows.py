@@ -112,6 +112,17 @@ def test_a_refused_example_does_not_pass_for_the_one_before_it(state):
     assert state(model) == state(twin)
 
 
+@pytest.mark.parametrize("value", [np.nan, -np.inf, 1e200, b"grey", [1.0], 1j], ids=str)
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_features_that_are_not_known_are_looked_at_before_they_are_left_out(calibrated, value):
+    model = Calibrated(PassiveAggressive()) if calibrated else PassiveAggressive()
+    for t in range(8):
+        model.learn_one({"a": 1.0 - 2 * (t % 2), "b": 0.1}, t % 2)
+    with pytest.raises(ValueError, match=r"row 0|never met"):
+        model.predict_one({"a": 1.0, "never met": value})
+    assert model.predict_one({"a": 1.0, "never met": 1e99, "nor": -5}) == model.predict_one({"a": 1.0}) == 0
+
+
 def test_names_that_are_whole_numbers_are_not_those_that_equal_them():
     model = PassiveAggressive()
     for t in range(30):
